@@ -1,0 +1,31 @@
+import { defineConfig } from 'vitest/config';
+
+// One process for the whole repository: `vitest run --project redis` runs one package's tests.
+const packages = [
+  'core',
+  'conformance',
+  'sql',
+  'redis',
+  'etcd',
+  'zookeeper',
+  'cli',
+  'otel',
+  'testbed',
+  'bench',
+];
+
+export default defineConfig({
+  test: {
+    projects: packages.map((name) => ({
+      test: {
+        name,
+        root: `packages/${name}`,
+        include: ['src/**/*.test.ts'],
+        environment: 'node',
+        pool: 'forks',
+        testTimeout: 30_000,
+        hookTimeout: 60_000,
+      },
+    })),
+  },
+});
