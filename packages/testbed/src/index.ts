@@ -1,1 +1,9 @@
-export {};
+export * from './processes/clock.js';
+export * from './processes/worker.js';
+export * from './proxy/proxy.js';
+export * from './servers/etcd.js';
+export * from './servers/handle.js';
+export * from './servers/redis.js';
+export * from './servers/skip.js';
+export * from './servers/sql.js';
+export * from './servers/zookeeper.js';
