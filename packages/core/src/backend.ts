@@ -69,7 +69,8 @@ export interface LockBackend {
   release(claim: Claim, options?: { readonly keepFor?: number }): Promise<boolean>;
 
   /**
-   * Replaces the owner of a grant in one step, keeps the token, sets expiry to max(present, now + ttl).
+   * Replaces the owner of a grant in one step, keeps the token, sets expiry to max(present, now + ttl). Idempotent:
+   * asked again after a lost answer, it finds `newOwner` with this token and returns the same grant.
    *
    * @returns undefined when the grant's owner or token is not the present one
    * @throws UnsupportedError where `capabilities.transferable` is false
@@ -115,7 +116,10 @@ export interface LockBackend {
 export interface BackendHost {
   /** The only clock and the only timers. */
   readonly clock: Clock;
-  /** Milliseconds that any call to the server may take before it counts as unanswered. */
+  /**
+   * Milliseconds that one request to the server may take before it counts as unanswered (2 s by default): less than
+   * the caller's command timeout, so that an unknown outcome can be asked for again within it.
+   */
   readonly commandTimeout: number;
   /**
    * Tells core early that a grant of this owner is gone (a session that ended, a key that was seen deleted).

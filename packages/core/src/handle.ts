@@ -1,4 +1,8 @@
-import type { Duration } from './duration.js';
+import { type Duration, MAX_DURATION, parseDuration } from './duration.js';
+import type { Engine } from './engine.js';
+import { LockLostError, UnsupportedError } from './errors.js';
+import type { Hold } from './hold.js';
+import { pack } from './transfer.js';
 
 /** One hold of a lock, from grant to release or loss. */
 export interface LockHandle extends AsyncDisposable {
@@ -31,4 +35,107 @@ export interface LockHandle extends AsyncDisposable {
   [Symbol.asyncDispose](): Promise<void>;
   /** For logs: the token as a string. */
   toJSON(): Record<string, unknown>;
+}
+
+/** A handle on a hold: its own part is only whether this handle has been released. */
+export class Handle implements LockHandle {
+  readonly #engine: Engine;
+  readonly #hold: Hold;
+  #released = false;
+
+  constructor(engine: Engine, hold: Hold) {
+    this.#engine = engine;
+    this.#hold = hold;
+    hold.share();
+  }
+
+  get name(): string {
+    return this.#hold.claim.name;
+  }
+
+  get owner(): string {
+    return this.#hold.claim.owner;
+  }
+
+  get fencingToken(): bigint {
+    return this.#hold.fencingToken;
+  }
+
+  get signal(): AbortSignal {
+    return this.#hold.signal;
+  }
+
+  get ttl(): number {
+    return this.#hold.ttl;
+  }
+
+  /** For the engine's own use. */
+  get hold(): Hold {
+    return this.#hold;
+  }
+
+  /** True once `release` was called, or the hold was handed to another process. */
+  get released(): boolean {
+    return this.#released || this.#hold.state === 'detached';
+  }
+
+  remaining(): number {
+    return this.#released ? 0 : this.#hold.remaining();
+  }
+
+  isHeld(): boolean {
+    return !this.#released && this.#hold.isHeld();
+  }
+
+  async verify(): Promise<boolean> {
+    return !this.#released && this.#hold.verify();
+  }
+
+  async extend(ttl: Duration = this.#hold.ttl): Promise<void> {
+    const ms = parseDuration(ttl, 'ttl', { max: MAX_DURATION });
+    if (this.#released) throw new LockLostError(this.name, 'superseded', { detail: 'it was released' });
+    await this.#hold.extend(ms);
+  }
+
+  async release(): Promise<boolean> {
+    if (!this.#released) {
+      this.#released = true;
+      // A re-entrant hold goes back to the server with the last handle.
+      if (!this.#hold.unshare()) return this.#hold.isHeld();
+    } else if (this.#hold.state !== 'unreleased') {
+      return false;
+    }
+    return this.#hold.release();
+  }
+
+  serialize(): string {
+    if (!this.#engine.capabilities.transferable) {
+      throw new UnsupportedError(
+        `${this.#engine.backend.name} ties a lock to its session: lock ${JSON.stringify(this.name)} cannot be handed to another process`,
+        { lockName: this.name },
+      );
+    }
+    if (this.#released) throw new LockLostError(this.name, 'superseded', { detail: 'it was released' });
+    this.#hold.detach();
+    return pack(this.#engine.backend, this.#hold, this.#engine.clock.wall());
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    try {
+      await this.release();
+    } catch (error) {
+      this.#engine.report(error as Error, this.#hold.claim);
+    }
+  }
+
+  toJSON(): Record<string, unknown> {
+    return {
+      name: this.name,
+      owner: this.owner,
+      fencingToken: String(this.fencingToken),
+      ttl: this.ttl,
+      held: this.isHeld(),
+      remaining: this.remaining(),
+    };
+  }
 }

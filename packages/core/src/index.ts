@@ -29,6 +29,17 @@ export {
   StaleTokenError,
   UnsupportedError,
 } from './errors.js';
+export { createFenceGuard, type FenceGuard, type FenceStore } from './fence.js';
 export type { LockHandle } from './handle.js';
 export type { AcquireOptions, DistributedLock, LockOptions } from './lock.js';
-export type { Capabilities, EventContext, LockEvents, LockState, Locks, LocksOptions } from './locks.js';
+export {
+  type Capabilities,
+  createLocks,
+  type EventContext,
+  type LockEvents,
+  type LockState,
+  type Locks,
+  type LocksOptions,
+} from './locks.js';
+export { type MemoryBackendOptions, memoryBackend } from './memory/backend.js';
+export { MemoryStore } from './memory/store.js';

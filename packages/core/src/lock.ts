@@ -1,5 +1,11 @@
+import { warn } from '#platform';
+import { Acquisition, type Refusal } from './acquisition.js';
 import type { Duration } from './duration.js';
-import type { LockHandle } from './handle.js';
+import type { Engine } from './engine.js';
+import { LockLostError } from './errors.js';
+import { Handle, type LockHandle } from './handle.js';
+import { type Request, resolveRequest } from './options.js';
+import type { Reentry } from './reentry.js';
 
 /** How a lock is held. Given to `locks.lock(name, …)` as defaults, and to each acquisition. */
 export interface LockOptions {
@@ -49,4 +55,121 @@ export interface DistributedLock {
     work: (hold: LockHandle) => T | Promise<T>,
     options?: Omit<AcquireOptions, 'wait'>,
   ): Promise<{ acquired: true; value: T } | { acquired: false }>;
+}
+
+/** What the locks of one `Locks` share besides the engine. */
+export interface LockContext {
+  readonly engine: Engine;
+  readonly reentry: Reentry;
+  /** A certain deadlock was warned of: once is enough. */
+  warned: boolean;
+}
+
+/** A named lock on an engine. */
+export class Lock implements DistributedLock {
+  readonly name: string;
+  readonly #context: LockContext;
+  readonly #defaults: Request;
+
+  constructor(context: LockContext, name: string, defaults: Request) {
+    this.#context = context;
+    this.name = name;
+    this.#defaults = defaults;
+  }
+
+  async acquire(options?: AcquireOptions): Promise<LockHandle> {
+    return this.#acquire(resolveRequest(options, this.#defaults));
+  }
+
+  async tryAcquire(options?: Omit<AcquireOptions, 'wait'>): Promise<LockHandle | null> {
+    return this.#take(this.#asTry(options), 'try');
+  }
+
+  async run<T>(work: (hold: LockHandle) => T | Promise<T>, options?: AcquireOptions): Promise<T> {
+    const request = resolveRequest(options, this.#defaults);
+    return this.#runInside(await this.#acquire(request), request, work);
+  }
+
+  async tryRun<T>(
+    work: (hold: LockHandle) => T | Promise<T>,
+    options?: Omit<AcquireOptions, 'wait'>,
+  ): Promise<{ acquired: true; value: T } | { acquired: false }> {
+    const request = this.#asTry(options);
+    const handle = await this.#take(request, 'try');
+    if (handle === null) return { acquired: false };
+    return { acquired: true, value: await this.#runInside(handle, request, work) };
+  }
+
+  #asTry(options: Omit<AcquireOptions, 'wait'> | undefined): Request {
+    return { ...resolveRequest(options, this.#defaults), wait: 0 };
+  }
+
+  async #acquire(request: Request): Promise<Handle> {
+    const handle = await this.#take(request, 'wait');
+    // A refused acquisition that waits rejects; only a try is told with null.
+    if (handle === null) throw new Error('an acquisition that waits ended without an answer');
+    return handle;
+  }
+
+  async #take(request: Request, refusal: Refusal): Promise<Handle | null> {
+    const { engine, reentry } = this.#context;
+    engine.assertOpen(this.name);
+    request.signal?.throwIfAborted();
+    const inside = reentry.find(this.name);
+    if (inside !== undefined) {
+      if (request.reentrant && inside.reentrant) return this.#reenter(inside.hold, request);
+      if (request.wait === Infinity) this.#warnOfDeadlock();
+    }
+    const hold = await new Acquisition(engine, this.name, request, refusal).run();
+    return hold === null ? null : new Handle(engine, hold);
+  }
+
+  /** The holder takes it once more: counted, with the same owner and token. It may lengthen the ttl, never shorten it. */
+  async #reenter(hold: Handle['hold'], request: Request): Promise<Handle> {
+    if (!hold.isHeld())
+      throw hold.lostError ?? new LockLostError(this.name, 'superseded', { detail: 'it was released' });
+    const handle = new Handle(this.#context.engine, hold);
+    try {
+      if (request.ttlGiven && request.ttl > hold.ttl) await hold.extend(request.ttl);
+      return handle;
+    } catch (error) {
+      await handle[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+
+  #warnOfDeadlock(): void {
+    if (this.#context.warned) return;
+    this.#context.warned = true;
+    warn(
+      `lock ${JSON.stringify(this.name)} is waited for without limit inside its own run(): this can never be granted. ` +
+        'Pass { reentrant: true } to both, or a wait.',
+    );
+  }
+
+  /** The work's own error comes first; then a lock that was lost, even though the work returned; then the value. */
+  async #runInside<T>(
+    handle: Handle,
+    request: Request,
+    work: (hold: LockHandle) => T | Promise<T>,
+  ): Promise<T> {
+    let value: T;
+    try {
+      value = await this.#context.reentry.run(handle.hold, request.reentrant, () => work(handle));
+    } catch (error) {
+      await handle[Symbol.asyncDispose]();
+      throw error;
+    }
+    if (handle.hold.lostError === undefined && handle.released) return value;
+    try {
+      if (await handle.release()) return value;
+    } catch (error) {
+      this.#context.engine.report(error as Error, handle.hold.claim);
+      return value;
+    }
+    throw (
+      handle.hold.lostError ??
+      new LockLostError(this.name, 'superseded', { detail: 'it was gone at release' })
+    );
+  }
 }

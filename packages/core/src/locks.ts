@@ -1,8 +1,16 @@
-import type { Clock } from './clock.js';
-import type { Duration } from './duration.js';
-import type { LockLostError } from './errors.js';
-import type { LockHandle } from './handle.js';
-import type { DistributedLock, LockOptions } from './lock.js';
+import type { LockBackend } from './backend.js';
+import { type Clock, systemClock } from './clock.js';
+import { type Duration, parseDuration } from './duration.js';
+import { Engine } from './engine.js';
+import { InvalidArgumentError, LockLostError, UnsupportedError } from './errors.js';
+import { Handle, type LockHandle } from './handle.js';
+import { Hold } from './hold.js';
+import { type DistributedLock, Lock, type LockContext, type LockOptions } from './lock.js';
+import { checkName } from './names.js';
+import { DEFAULT_REQUEST, type Request, resolveRequest } from './options.js';
+import { newOwner } from './owner.js';
+import { Reentry } from './reentry.js';
+import { unpack } from './transfer.js';
 
 /** The locks of one backend: everything starts here. */
 export interface Locks extends AsyncDisposable {
@@ -102,4 +110,139 @@ export interface LocksOptions {
   readonly commandTimeout?: Duration;
   /** Default `systemClock`. For tests and simulations. */
   readonly clock?: Clock;
+}
+
+/**
+ * Locks on a backend: opens and checks it first.
+ *
+ * @throws BackendError when the backend cannot be reached or refuses; InvalidArgumentError
+ */
+export async function createLocks(backend: LockBackend, options: LocksOptions = {}): Promise<Locks> {
+  const { fenceOffset = 0n, unavailableAfter = 60_000, commandTimeout = 5000, clock = systemClock } = options;
+  if (typeof fenceOffset !== 'bigint') throw new InvalidArgumentError('fenceOffset', fenceOffset, 'a bigint');
+  const engine = new Engine(backend, {
+    fenceOffset,
+    unavailableAfter: parseDuration(unavailableAfter, 'unavailableAfter'),
+    commandTimeout: parseDuration(commandTimeout, 'commandTimeout'),
+    clock,
+  });
+  const defaults = resolveRequest(options.defaults, DEFAULT_REQUEST);
+  await engine.open();
+  return new BackendLocks(engine, defaults);
+}
+
+class BackendLocks implements Locks {
+  readonly backend: Locks['backend'];
+  readonly #engine: Engine;
+  readonly #context: LockContext;
+  readonly #defaults: Request;
+  #closed: Promise<void> | undefined;
+
+  constructor(engine: Engine, defaults: Request) {
+    this.#engine = engine;
+    this.#defaults = defaults;
+    this.#context = { engine, reentry: new Reentry(), warned: false };
+    this.backend = Object.freeze({
+      name: engine.backend.name,
+      capabilities: Object.freeze(engine.capabilities),
+    });
+  }
+
+  lock(name: string, defaults?: LockOptions): DistributedLock {
+    checkName(name);
+    return new Lock(this.#context, name, resolveRequest(defaults, this.#defaults));
+  }
+
+  async adopt(serialized: string): Promise<LockHandle> {
+    const engine = this.#engine;
+    engine.assertOpen();
+    const { grant, terms } = unpack(engine.backend, serialized, engine.clock.wall());
+    const { name } = grant.claim;
+    if (!engine.capabilities.transferable) {
+      throw new UnsupportedError(
+        `${engine.backend.name} cannot adopt lock ${JSON.stringify(name)} from another process`,
+        {
+          lockName: name,
+        },
+      );
+    }
+    const owner = newOwner();
+    let sent = 0;
+    try {
+      const adopted = await engine.persist('adopt', name, () => {
+        sent = engine.clock.now();
+        return engine.backend.adopt(grant, owner);
+      });
+      if (adopted === undefined) {
+        throw new LockLostError(name, 'superseded', { detail: 'it has gone, or somebody else adopted it' });
+      }
+      const hold = new Hold(engine, adopted, sent, terms);
+      hold.start();
+      hold.expire();
+      if (hold.lostError !== undefined) throw hold.lostError;
+      engine.emit('acquired', { name, owner, fencingToken: hold.fencingToken, waited: 0 });
+      return new Handle(engine, hold);
+    } catch (error) {
+      // An adoption whose outcome stays unknown may have happened: nobody would renew or release it.
+      if (!(error instanceof LockLostError)) engine.giveBack({ ...grant.claim, owner });
+      throw error;
+    }
+  }
+
+  async inspect(name: string): Promise<LockState> {
+    checkName(name);
+    this.#engine.assertOpen(name);
+    return this.#shown(await this.#engine.persist('inspect', name, () => this.#engine.backend.inspect(name)));
+  }
+
+  async *list(filter: { readonly prefix?: string } = {}): AsyncGenerator<LockState, void, undefined> {
+    this.#engine.assertOpen();
+    if (filter.prefix !== undefined && typeof filter.prefix !== 'string') {
+      throw new InvalidArgumentError('prefix', filter.prefix, 'the start of the names to list');
+    }
+    try {
+      for await (const state of this.#engine.backend.list(filter.prefix)) yield this.#shown(state);
+    } catch (error) {
+      throw this.#engine.asError('list', undefined, error);
+    }
+  }
+
+  async forceRelease(name: string, expected?: { readonly fencingToken: bigint }): Promise<boolean> {
+    checkName(name);
+    this.#engine.assertOpen(name);
+    const token = expected?.fencingToken;
+    if (expected !== undefined && typeof token !== 'bigint') {
+      throw new InvalidArgumentError('expected.fencingToken', token, 'a bigint');
+    }
+    const stored = token === undefined ? undefined : token - this.#engine.fenceOffset;
+    return this.#engine.persist('force release', name, () => this.#engine.backend.forceRelease(name, stored));
+  }
+
+  on<E extends keyof LockEvents>(event: E, listener: (event: LockEvents[E]) => void): () => void {
+    return this.#engine.events.on(event, listener);
+  }
+
+  close(): Promise<void> {
+    this.#closed ??= this.#engine.close();
+    return this.#closed;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  /** A state as callers see it: the token with its offset, and a `toJSON` that does not get in the way of comparing. */
+  #shown(state: LockState): LockState {
+    const { fencingToken } = state;
+    const shown =
+      fencingToken === undefined
+        ? { ...state }
+        : { ...state, fencingToken: fencingToken + this.#engine.fenceOffset };
+    return Object.defineProperty(shown, 'toJSON', { value: () => stateToJSON(shown) });
+  }
+}
+
+function stateToJSON(state: LockState): Record<string, unknown> {
+  const { fencingToken } = state;
+  return fencingToken === undefined ? { ...state } : { ...state, fencingToken: String(fencingToken) };
 }

@@ -1,0 +1,217 @@
+import { followAbort } from './abort.js';
+import type { Claim, Contended, Grant } from './backend.js';
+import { sleep, type Timer } from './clock.js';
+import { type Engine, isTransient } from './engine.js';
+import { BackendError, LocksClosedError, LockTimeoutError } from './errors.js';
+import { Hold } from './hold.js';
+import { effectiveTtl, type Request } from './options.js';
+import { newOwner } from './owner.js';
+import { backoff } from './retry.js';
+
+/** How an acquisition ends when the lock is refused: a wait that ran out, or "somebody else has it". */
+export type Refusal = 'wait' | 'try';
+
+/**
+ * One acquisition, from the first attempt to a hold or to nothing left behind.
+ *
+ * The loop asks the backend, sleeps until its turn, asks again. Beside it stands whatever may end it from outside: the
+ * deadline, the caller's signal, `close`. Then the caller is answered at once, even with a request unanswered, and the
+ * loop, which alone knows what was sent, cleans up behind it.
+ */
+export class Acquisition {
+  readonly #engine: Engine;
+  readonly #name: string;
+  readonly #request: Request;
+  readonly #refusal: Refusal;
+  readonly #started: number;
+  readonly #ttl: number;
+  #claim: Claim;
+  /** Something was sent for the claim that may have left a grant or a place in the queue. */
+  #mayLeaveTraces = false;
+  /** A request of the claim went unanswered: it may still arrive, whatever a later one was told. */
+  #unknown = false;
+  #lastContended: Contended | undefined;
+  #lastError: Error | undefined;
+  #lastAnswerAt: number;
+  #announced = false;
+  #stopped = false;
+  #stopWaiting: AbortController | undefined;
+  #deadline: Timer | undefined;
+  #unfollow: (() => void) | undefined;
+
+  constructor(engine: Engine, name: string, request: Request, refusal: Refusal) {
+    this.#engine = engine;
+    this.#name = name;
+    this.#request = request;
+    this.#refusal = refusal;
+    this.#started = engine.clock.now();
+    this.#lastAnswerAt = this.#started;
+    this.#ttl = effectiveTtl(request.ttl, engine.capabilities.ttl);
+    this.#claim = this.#freshClaim();
+  }
+
+  /** Null only for a try that was refused. */
+  run(): Promise<Hold | null> {
+    return new Promise((resolve, reject) => {
+      this.#engine.enter();
+      const settle = (answer: () => void): void => {
+        if (this.#stopped) return;
+        this.#stop();
+        answer();
+      };
+      this.#watchForTheEnd((reason) => settle(() => reject(reason)));
+      this.#loop().then(
+        (hold) => settle(() => resolve(hold)),
+        (error: unknown) => settle(() => reject(error)),
+      );
+    });
+  }
+
+  /** The deadline, the caller's signal and `close`, each with the error that the caller gets. */
+  #watchForTheEnd(end: (reason: unknown) => void): void {
+    const { signal } = this.#request;
+    const { closing, clock } = this.#engine;
+    const limit = this.#limit;
+    if (limit !== Infinity) this.#deadline = clock.setTimer(limit, () => end(this.#timedOut()));
+    const unfollowClose = followAbort(closing, () => end(new LocksClosedError(this.#name)));
+    const unfollowSignal = signal === undefined ? undefined : followAbort(signal, () => end(signal.reason));
+    this.#unfollow = () => {
+      unfollowClose();
+      unfollowSignal?.();
+    };
+  }
+
+  /** From here on the caller has an answer: nothing watches any more, and the loop finds its way out. */
+  #stop(): void {
+    this.#stopped = true;
+    this.#deadline?.cancel();
+    this.#unfollow?.();
+    this.#stopWaiting?.abort();
+    this.#engine.leave();
+  }
+
+  /** One attempt may be sent again, to learn its outcome or past a transient error, within the command timeout. */
+  get #limit(): number {
+    return this.#request.wait === 0 ? this.#engine.commandTimeout : this.#request.wait;
+  }
+
+  async #loop(): Promise<Hold | null> {
+    for (let failures = 0; ; ) {
+      const sent = this.#engine.clock.now();
+      try {
+        const answer = await this.#attempt(sent);
+        failures = 0;
+        this.#lastAnswerAt = this.#engine.clock.now();
+        this.#lastError = undefined;
+        const hold = 'fencingToken' in answer ? this.#granted(answer, sent) : await this.#contended(answer);
+        if (hold !== undefined) return hold;
+      } catch (error) {
+        if (this.#stopped) return this.#giveUp();
+        this.#assertWorthRetrying(error);
+        this.#lastError = error as Error;
+        this.#unknown = true;
+        await this.#pause(backoff(failures++));
+      }
+      if (this.#stopped) return this.#giveUp();
+    }
+  }
+
+  async #attempt(sent: number): Promise<Grant | Contended> {
+    this.#mayLeaveTraces = true;
+    // Never longer than the patience with a silent backend: an infinite wait is bounded too.
+    const patience = this.#lastAnswerAt + this.#engine.unavailableAfter - sent;
+    const timeout = Math.max(1, Math.min(this.#engine.requestTimeout, patience));
+    return this.#engine.call('acquire', this.#name, () => this.#engine.backend.attempt(this.#claim), timeout);
+  }
+
+  /** A hold, unless it comes too late for the caller or for its own validity. */
+  #granted(grant: Grant, sent: number): Hold | undefined {
+    if (this.#stopped) return undefined;
+    const hold = new Hold(this.#engine, grant, sent, this.#request);
+    if (!hold.isHeld()) {
+      // Its time went by on the way. The claim is given back, and the next attempt must be another claim.
+      this.#giveUp();
+      this.#claim = this.#freshClaim();
+      this.#unknown = false;
+      throw new BackendError(
+        'BACKEND_UNAVAILABLE',
+        `the answer for lock ${JSON.stringify(this.#name)} took longer than its ttl of ${grant.ttl} ms; use a longer ttl`,
+        { lockName: this.#name },
+      );
+    }
+    hold.start();
+    const { owner } = grant.claim;
+    const waited = this.#engine.clock.now() - this.#started;
+    this.#engine.emit('acquired', { name: this.#name, owner, fencingToken: hold.fencingToken, waited });
+    return hold;
+  }
+
+  /** Waits for the turn; null where waiting is not wanted. */
+  async #contended(contended: Contended): Promise<null | undefined> {
+    this.#lastContended = contended;
+    if (this.#request.wait === 0) {
+      if (this.#unknown) this.#giveUp();
+      if (this.#refusal === 'try') return null;
+      throw this.#lockTimeout();
+    }
+    this.#announce(contended);
+    if (this.#stopped) return undefined;
+    this.#stopWaiting ??= new AbortController();
+    await this.#engine.backend.awaitTurn(this.#claim, contended, this.#stopWaiting.signal);
+    return undefined;
+  }
+
+  #announce({ position, holder }: Contended): void {
+    if (this.#announced) return;
+    this.#announced = true;
+    this.#engine.emit('waiting', {
+      name: this.#name,
+      owner: this.#claim.owner,
+      ...(position === undefined ? {} : { position }),
+      ...(holder === undefined ? {} : { holder: holder.owner }),
+    });
+  }
+
+  /** The caller has gone: whatever the claim may have at the server is given back in the background. */
+  #giveUp(): null {
+    if (this.#mayLeaveTraces) this.#engine.giveBack(this.#claim);
+    this.#mayLeaveTraces = false;
+    return null;
+  }
+
+  #assertWorthRetrying(error: unknown): void {
+    if (error instanceof LockTimeoutError) throw error;
+    const silent = this.#engine.clock.now() - this.#lastAnswerAt;
+    if (isTransient(error) && silent < this.#engine.unavailableAfter) return;
+    this.#giveUp();
+    throw error;
+  }
+
+  async #pause(ms: number): Promise<void> {
+    this.#stopWaiting ??= new AbortController();
+    const patience = this.#lastAnswerAt + this.#engine.unavailableAfter - this.#engine.clock.now();
+    await sleep(this.#engine.clock, Math.min(ms, Math.max(patience, 0)), this.#stopWaiting.signal);
+  }
+
+  /** The deadline: contention is one thing, a backend that does not answer is another. */
+  #timedOut(): Error {
+    if (this.#lastContended !== undefined && this.#lastError === undefined) return this.#lockTimeout();
+    const said = this.#lastError === undefined ? 'it did not answer' : this.#lastError.message;
+    return new BackendError(
+      'BACKEND_UNAVAILABLE',
+      `lock ${JSON.stringify(this.#name)} could not be acquired within ${Math.round(this.#limit)} ms: ${said}`,
+      { lockName: this.#name, cause: this.#lastError },
+    );
+  }
+
+  #lockTimeout(): LockTimeoutError {
+    const waited = this.#engine.clock.now() - this.#started;
+    return new LockTimeoutError(this.#name, waited, this.#lastContended?.holder);
+  }
+
+  #freshClaim(): Claim {
+    const { renew, wait, metadata } = this.#request;
+    const claim = { name: this.#name, owner: newOwner(), ttl: this.#ttl, queue: wait > 0, renew };
+    return metadata === undefined ? claim : { ...claim, metadata };
+  }
+}

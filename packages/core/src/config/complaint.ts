@@ -1,0 +1,55 @@
+import { closest, distance } from 'fastest-levenshtein';
+import type { z } from 'zod';
+import { ConfigError } from '../errors.js';
+import type { Origin } from './config.js';
+
+/**
+ * A `ConfigError` about one place of a configuration. Values are never part of it: any of them may be a secret,
+ * or hold one that was substituted from the environment.
+ */
+export function complaint(origin: Origin, path: string, what: string, cause?: unknown): ConfigError {
+  const place = path === '' ? origin.label : `${origin.label}: ${path}`;
+  return new ConfigError(`${place} ${what}`, cause === undefined ? {} : { cause });
+}
+
+/** ` (did you mean "x"?)` for the nearest candidate, if one is near. */
+export function suggestion(word: string, candidates: readonly string[]): string {
+  const near = nearest(word, candidates);
+  return near === undefined ? '' : ` (did you mean ${JSON.stringify(near)}?)`;
+}
+
+/** The candidate that a slip of the keyboard may have meant. */
+export function nearest(word: string, candidates: readonly string[]): string | undefined {
+  if (candidates.length === 0) return undefined;
+  const best = closest(word.toLowerCase(), [...candidates]);
+  const allowed = Math.max(2, Math.floor(best.length / 3));
+  return distance(word.toLowerCase(), best.toLowerCase()) <= allowed ? best : undefined;
+}
+
+/** The complaint about a key that nobody knows. */
+export function unknownKey(origin: Origin, path: string, key: string, known: readonly string[]): ConfigError {
+  const full = join(path, key);
+  return complaint(origin, full, `is not known${suggestion(key, known)}; allowed: ${known.join(', ')}`);
+}
+
+/** The first issue that a schema found, as a complaint. `known` lists the keys of the object at a path. */
+export function complainOf(
+  error: z.ZodError,
+  origin: Origin,
+  base: string,
+  known: (path: string) => readonly string[],
+): ConfigError {
+  const [issue] = error.issues;
+  if (issue === undefined) return complaint(origin, base, 'is not valid');
+  const path = issue.path.reduce<string>((so, part) => join(so, String(part)), base);
+  if (issue.code === 'unrecognized_keys') {
+    const [key = ''] = issue.keys;
+    return unknownKey(origin, path, key, known(path));
+  }
+  return complaint(origin, path, issue.message);
+}
+
+/** `a.b` for a key of a section. */
+export function join(path: string, key: string): string {
+  return path === '' ? key : `${path}.${key}`;
+}

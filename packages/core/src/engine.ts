@@ -1,0 +1,263 @@
+import { unlimitListeners } from '#platform';
+import type { BackendHost, Claim, LockBackend } from './backend.js';
+import { type Clock, sleep, type Timer } from './clock.js';
+import { BackendError, isHoldfastError, LocksClosedError } from './errors.js';
+import { Events } from './events.js';
+import type { Hold } from './hold.js';
+import type { Capabilities, LockEvents } from './locks.js';
+import { backoff } from './retry.js';
+import { SuspensionAwareClock } from './validity.js';
+import { Watchdog } from './watchdog.js';
+
+/** What the engine is made with: checked by `createLocks`. */
+export interface EngineOptions {
+  readonly fenceOffset: bigint;
+  readonly unavailableAfter: number;
+  readonly commandTimeout: number;
+  readonly clock: Clock;
+}
+
+/** The share of the command timeout that one request may take, so that its outcome can be asked for again within it. */
+const REQUEST_SHARE = 0.4;
+
+/** A process must outlive its pending calls: one long timer is held while any is pending. */
+const LONG = 2 ** 31 - 1;
+
+/**
+ * What the parts of one `Locks` share: the backend behind its deadlines, the clock, the events, the watchdog, and the
+ * work that goes on in the background.
+ */
+export class Engine {
+  readonly backend: LockBackend;
+  readonly clock: Clock;
+  readonly events = new Events();
+  readonly watchdog: Watchdog;
+  readonly fenceOffset: bigint;
+  readonly unavailableAfter: number;
+  readonly commandTimeout: number;
+  /** How long one request may stay unanswered. */
+  readonly requestTimeout: number;
+  /** Holds by owner: the backend may report one lost, and `close` releases them. */
+  readonly holds = new Map<string, Hold>();
+  /** Aborts when `close` begins. */
+  readonly #closing = new AbortController();
+  /** Aborts when `close` has given up on what is still running. */
+  readonly #ended = new AbortController();
+  readonly #background = new Set<Promise<void>>();
+  #capabilities: Capabilities | undefined;
+  #pending = 0;
+  #keepAlive: Timer | undefined;
+
+  constructor(backend: LockBackend, options: EngineOptions) {
+    this.backend = backend;
+    this.clock = new SuspensionAwareClock(options.clock);
+    this.fenceOffset = options.fenceOffset;
+    this.unavailableAfter = options.unavailableAfter;
+    this.commandTimeout = options.commandTimeout;
+    this.requestTimeout = options.commandTimeout * REQUEST_SHARE;
+    this.watchdog = new Watchdog(this);
+    unlimitListeners(this.#closing.signal);
+    unlimitListeners(this.#ended.signal);
+  }
+
+  async open(): Promise<void> {
+    const host: BackendHost = {
+      clock: this.clock,
+      commandTimeout: this.requestTimeout,
+      lost: (owner, reason, cause) => this.holds.get(owner)?.lose(reason, cause),
+      report: (error) => this.report(error),
+    };
+    try {
+      this.#capabilities = await this.call(
+        'open',
+        undefined,
+        () => this.backend.open(host),
+        this.commandTimeout,
+      );
+    } catch (error) {
+      // Whatever was opened before the refusal is closed again; the refusal is what the caller should hear.
+      await this.call('close', undefined, () => this.backend.close()).catch(() => undefined);
+      throw error;
+    }
+  }
+
+  get capabilities(): Capabilities {
+    if (this.#capabilities === undefined) throw new Error('the backend has not been opened');
+    return this.#capabilities;
+  }
+
+  /** Aborts as soon as `close` begins. */
+  get closing(): AbortSignal {
+    return this.#closing.signal;
+  }
+
+  assertOpen(lockName?: string): void {
+    if (this.#closing.signal.aborted) throw new LocksClosedError(lockName);
+  }
+
+  /** One request to the backend, with its deadline. A late answer is ignored; every failure is a `HoldfastError`. */
+  call<T>(
+    what: string,
+    lockName: string | undefined,
+    request: () => Promise<T>,
+    timeout = this.requestTimeout,
+  ): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      this.enter();
+      let settled = false;
+      const settle = (): boolean => {
+        if (settled) return false;
+        settled = true;
+        timer.cancel();
+        this.leave();
+        return true;
+      };
+      const timer = this.clock.setTimer(timeout, () => {
+        if (settle()) reject(this.#unanswered(what, lockName, timeout));
+      });
+      invoke(request).then(
+        (value) => void (settle() && resolve(value)),
+        (error: unknown) => void (settle() && reject(this.asError(what, lockName, error))),
+      );
+    });
+  }
+
+  /**
+   * Asks until there is an answer: transient failures are retried with backoff and jitter within `limit` ms. The
+   * request must be idempotent.
+   */
+  async persist<T>(
+    what: string,
+    lockName: string | undefined,
+    request: () => Promise<T>,
+    limit = this.commandTimeout,
+  ): Promise<T> {
+    const deadline = this.clock.now() + limit;
+    for (let failures = 0; ; failures++) {
+      const left = deadline - this.clock.now();
+      try {
+        return await this.call(what, lockName, request, Math.max(1, Math.min(this.requestTimeout, left)));
+      } catch (error) {
+        const pause = backoff(failures);
+        if (!isTransient(error) || this.clock.now() + pause >= deadline || this.#ended.signal.aborted)
+          throw error;
+        await sleep(this.clock, pause, this.#ended.signal, { keepAlive: true });
+      }
+    }
+  }
+
+  /**
+   * Gives a claim back that nobody waits for any more, for certain: until the backend has answered, or the server has
+   * let it lapse by itself. The first tries keep the process alive, the later ones do not.
+   */
+  giveBack(claim: Claim, options?: { readonly keepFor?: number }): void {
+    const lapsesAt = this.clock.now() + Math.max(claim.ttl, this.capabilities.grace) + this.commandTimeout;
+    this.inBackground(this.#giveBackUntil(claim, lapsesAt, options));
+  }
+
+  async #giveBackUntil(
+    claim: Claim,
+    lapsesAt: number,
+    options?: { readonly keepFor?: number },
+  ): Promise<void> {
+    const started = this.clock.now();
+    for (let failures = 0; !this.#ended.signal.aborted; failures++) {
+      try {
+        await this.call('release', claim.name, () => this.backend.release(claim, options));
+        return;
+      } catch (error) {
+        const pause = backoff(failures, 10_000);
+        const now = this.clock.now();
+        if (failures === 0) this.report(error as Error, claim);
+        if (now + pause > lapsesAt) return;
+        await sleep(this.clock, pause, this.#ended.signal, {
+          keepAlive: now - started < this.commandTimeout,
+        });
+      }
+    }
+  }
+
+  /** Owns a piece of work that no caller waits for: `close` waits for it, and its failure becomes event `error`. */
+  inBackground(work: Promise<void>): void {
+    const owned = work
+      .catch((error: unknown) => this.report(error as Error))
+      .finally(() => this.#background.delete(owned));
+    this.#background.add(owned);
+  }
+
+  /** The process stays alive until `leave` was called as often as `enter`. */
+  enter(): void {
+    if (this.#pending++ === 0)
+      this.#keepAlive = this.clock.setTimer(LONG, () => undefined, { keepAlive: true });
+  }
+
+  leave(): void {
+    if (--this.#pending > 0) return;
+    this.#keepAlive?.cancel();
+    this.#keepAlive = undefined;
+  }
+
+  emit<E extends keyof LockEvents>(event: E, details: Omit<LockEvents[E], 'at'>): void {
+    if (this.events.wanted(event)) this.events.emit(event, new Date(this.clock.wall()), details);
+  }
+
+  report(error: Error, claim?: { readonly name: string; readonly owner: string }): void {
+    this.emit('error', claim === undefined ? { error } : { error, name: claim.name, owner: claim.owner });
+  }
+
+  /** Stops acquisitions, gives every hold back, lets the background finish within the command timeout, closes. */
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await Promise.all([...this.holds.values()].map((hold) => hold.releaseOnClose()));
+    await this.#drain();
+    this.#ended.abort();
+    this.watchdog.stop();
+    try {
+      await this.call('close', undefined, () => this.backend.close(), this.commandTimeout);
+    } catch (error) {
+      this.report(error as Error);
+    }
+  }
+
+  async #drain(): Promise<void> {
+    const patience = new AbortController();
+    const limit = sleep(this.clock, this.commandTimeout, patience.signal, { keepAlive: true });
+    const done = (async () => {
+      while (this.#background.size > 0) await Promise.all(this.#background);
+    })();
+    await Promise.race([done, limit]);
+    patience.abort();
+  }
+
+  /** The backend's errors are ours already; anything else is a fault of the client or the server, with itself as cause. */
+  asError(what: string, lockName: string | undefined, error: unknown): Error {
+    if (isHoldfastError(error)) return error;
+    const about = lockName === undefined ? '' : ` of lock ${JSON.stringify(lockName)}`;
+    const said = error instanceof Error ? error.message : String(error);
+    return new BackendError('BACKEND_UNAVAILABLE', `${this.backend.name}: ${what}${about} failed: ${said}`, {
+      lockName,
+      cause: error,
+    });
+  }
+
+  #unanswered(what: string, lockName: string | undefined, timeout: number): BackendError {
+    const about = lockName === undefined ? '' : ` of lock ${JSON.stringify(lockName)}`;
+    return new BackendError(
+      'BACKEND_UNAVAILABLE',
+      `${this.backend.name}: no answer to ${what}${about} within ${Math.round(timeout)} ms; check that the server is reachable`,
+      { lockName },
+    );
+  }
+}
+
+/** Asking again may help. */
+export function isTransient(error: unknown): boolean {
+  return (
+    isHoldfastError(error, 'BACKEND_UNAVAILABLE') || (error as { transient?: unknown }).transient === true
+  );
+}
+
+/** A backend that throws instead of rejecting is treated alike. */
+async function invoke<T>(request: () => Promise<T>): Promise<T> {
+  return request();
+}

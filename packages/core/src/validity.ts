@@ -1,0 +1,69 @@
+import type { Clock, Timer } from './clock.js';
+
+/**
+ * How much of a validity of `ms` is given away, so that this process stops believing in its lock before the
+ * server does: 1 % for clocks that run at different rates, 2 ms for the grain of clocks and timers.
+ */
+export function margin(ms: number): number {
+  return ms * 0.01 + 2;
+}
+
+/**
+ * When validity ends: it counts from before the request was sent, since the server may have started its own count
+ * at any moment after that.
+ *
+ * @param from when the answered request was sent
+ * @param validFor the life that the server granted, ms
+ */
+export function validUntil(from: number, validFor: number): number {
+  return from + validFor - margin(validFor);
+}
+
+/** A jump of the wall clock against the monotonic one that is worth a look at the clock that counts suspension. */
+const JUMP = 20;
+
+/**
+ * A clock whose `now()` counts the time that the machine was suspended. The monotonic clock may stand still then,
+ * while the server's goes on. A wall clock that ran ahead is only the occasion to look: it may have been set by hand,
+ * so the time counts only if the clock since boot ran ahead too.
+ */
+export class SuspensionAwareClock implements Clock {
+  readonly #clock: Clock;
+  #wallAhead: number;
+  #uptimeAhead: number;
+  #suspended = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    const now = clock.now();
+    this.#wallAhead = clock.wall() - now;
+    this.#uptimeAhead = clock.uptime() - now;
+  }
+
+  now(): number {
+    const now = this.#clock.now();
+    const wallAhead = this.#clock.wall() - now;
+    if (wallAhead - this.#wallAhead > JUMP) {
+      const uptimeAhead = this.#clock.uptime() - now;
+      const suspended = uptimeAhead - this.#uptimeAhead;
+      if (suspended > JUMP) {
+        this.#suspended += suspended;
+        this.#uptimeAhead = uptimeAhead;
+      }
+    }
+    this.#wallAhead = wallAhead;
+    return now + this.#suspended;
+  }
+
+  wall(): number {
+    return this.#clock.wall();
+  }
+
+  uptime(): number {
+    return this.#clock.uptime();
+  }
+
+  setTimer(delay: number, callback: () => void, options?: { readonly keepAlive?: boolean }): Timer {
+    return this.#clock.setTimer(delay, callback, options);
+  }
+}
