@@ -11,6 +11,9 @@ export type {
   Renewal,
 } from './backend.js';
 export { type Clock, sleep, systemClock, type Timer } from './clock.js';
+export type { BackendSection, HoldfastConfig, KnownBackend } from './config/config.js';
+export type { ConnectOptions } from './config/resolve.js';
+export { connect } from './connect.js';
 export { type Duration, type DurationLimits, MAX_DURATION, parseDuration } from './duration.js';
 export {
   BackendError,

@@ -116,20 +116,20 @@ it('replaces variables in data, percent-encoded in a URL’s credentials', async
     [
       'backend: redis',
       'redis:',
-      '  url: redis://app:${PASSWORD}@${HOST}/${DB:-3}',
-      '  password: ${PASSWORD}',
-      '  note: $${HOST}',
+      `  url: redis://app:\${PASSWORD}@\${HOST}/\${DB:-3}`,
+      `  password: \${PASSWORD}`,
+      `  note: $\${HOST}`,
     ].join('\n'),
   );
   enter('.');
   expect((await findConfig()).value).toEqual({
     backend: 'redis',
-    redis: { url: 'redis://app:p%40ss%2Fw%3Frd@h1:6379/3', password: 'p@ss/w?rd', note: '${HOST}' },
+    redis: { url: 'redis://app:p%40ss%2Fw%3Frd@h1:6379/3', password: 'p@ss/w?rd', note: `\${HOST}` },
   });
 });
 
 it('names the variable that is missing and where it is used', async () => {
-  write('holdfast.config.json', '{ "backend": "redis", "redis": { "url": "redis://${NOT_SET_ANYWHERE}" } }');
+  write('holdfast.config.json', `{ "backend": "redis", "redis": { "url": "redis://\${NOT_SET_ANYWHERE}" } }`);
   enter('.');
   await expect(findConfig()).rejects.toMatchObject({
     code: 'CONFIG',
