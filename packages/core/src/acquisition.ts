@@ -53,7 +53,6 @@ export class Acquisition {
   /** Null only for a try that was refused. */
   run(): Promise<Hold | null> {
     return new Promise((resolve, reject) => {
-      this.#engine.enter();
       const settle = (answer: () => void): void => {
         if (this.#stopped) return;
         this.#stop();
@@ -70,10 +69,9 @@ export class Acquisition {
   /** The deadline, the caller's signal and `close`, each with the error that the caller gets. */
   #watchForTheEnd(end: (reason: unknown) => void): void {
     const { signal } = this.#request;
-    const { closing, clock } = this.#engine;
     const limit = this.#limit;
-    if (limit !== Infinity) this.#deadline = clock.setTimer(limit, () => end(this.#timedOut()));
-    const unfollowClose = followAbort(closing, () => end(new LocksClosedError(this.#name)));
+    if (limit !== Infinity) this.#deadline = this.#engine.clock.setTimer(limit, () => end(this.#timedOut()));
+    const unfollowClose = this.#engine.whenClosing(() => end(new LocksClosedError(this.#name)));
     const unfollowSignal = signal === undefined ? undefined : followAbort(signal, () => end(signal.reason));
     this.#unfollow = () => {
       unfollowClose();
@@ -87,7 +85,6 @@ export class Acquisition {
     this.#deadline?.cancel();
     this.#unfollow?.();
     this.#stopWaiting?.abort();
-    this.#engine.leave();
   }
 
   /** One attempt may be sent again, to learn its outcome or past a transient error, within the command timeout. */
@@ -141,8 +138,10 @@ export class Acquisition {
     }
     hold.start();
     const { owner } = grant.claim;
-    const waited = this.#engine.clock.now() - this.#started;
-    this.#engine.emit('acquired', { name: this.#name, owner, fencingToken: hold.fencingToken, waited });
+    if (this.#engine.events.wanted('acquired')) {
+      const waited = this.#engine.clock.now() - this.#started;
+      this.#engine.emit('acquired', { name: this.#name, owner, fencingToken: hold.fencingToken, waited });
+    }
     return hold;
   }
 
@@ -157,7 +156,8 @@ export class Acquisition {
     this.#announce(contended);
     if (this.#stopped) return undefined;
     this.#stopWaiting ??= new AbortController();
-    await this.#engine.backend.awaitTurn(this.#claim, contended, this.#stopWaiting.signal);
+    const turn = this.#engine.backend.awaitTurn(this.#claim, contended, this.#stopWaiting.signal);
+    await this.#engine.keepAlive(turn);
     return undefined;
   }
 
@@ -190,7 +190,9 @@ export class Acquisition {
   async #pause(ms: number): Promise<void> {
     this.#stopWaiting ??= new AbortController();
     const patience = this.#lastAnswerAt + this.#engine.unavailableAfter - this.#engine.clock.now();
-    await sleep(this.#engine.clock, Math.min(ms, Math.max(patience, 0)), this.#stopWaiting.signal);
+    await sleep(this.#engine.clock, Math.min(ms, Math.max(patience, 0)), this.#stopWaiting.signal, {
+      keepAlive: true,
+    });
   }
 
   /** The deadline: contention is one thing, a backend that does not answer is another. */

@@ -39,8 +39,9 @@ export class Engine {
   readonly requestTimeout: number;
   /** Holds by owner: the backend may report one lost, and `close` releases them. */
   readonly holds = new Map<string, Hold>();
-  /** Aborts when `close` begins. */
-  readonly #closing = new AbortController();
+  #closing = false;
+  /** Whom `close` tells that it begins. */
+  readonly #waiting = new Set<() => void>();
   /** Aborts when `close` has given up on what is still running. */
   readonly #ended = new AbortController();
   readonly #background = new Set<Promise<void>>();
@@ -56,7 +57,6 @@ export class Engine {
     this.commandTimeout = options.commandTimeout;
     this.requestTimeout = options.commandTimeout * REQUEST_SHARE;
     this.watchdog = new Watchdog(this);
-    unlimitListeners(this.#closing.signal);
     unlimitListeners(this.#ended.signal);
   }
 
@@ -86,13 +86,8 @@ export class Engine {
     return this.#capabilities;
   }
 
-  /** Aborts as soon as `close` begins. */
-  get closing(): AbortSignal {
-    return this.#closing.signal;
-  }
-
   assertOpen(lockName?: string): void {
-    if (this.#closing.signal.aborted) throw new LocksClosedError(lockName);
+    if (this.#closing) throw new LocksClosedError(lockName);
   }
 
   /** One request to the backend, with its deadline. A late answer is ignored; every failure is a `HoldfastError`. */
@@ -103,18 +98,18 @@ export class Engine {
     timeout = this.requestTimeout,
   ): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      this.enter();
       let settled = false;
       const settle = (): boolean => {
         if (settled) return false;
         settled = true;
         timer.cancel();
-        this.leave();
         return true;
       };
-      const timer = this.clock.setTimer(timeout, () => {
+      // The deadline of a pending call also keeps the process alive until the call has settled.
+      const expire = (): void => {
         if (settle()) reject(this.#unanswered(what, lockName, timeout));
-      });
+      };
+      const timer = this.clock.setTimer(timeout, expire, { keepAlive: true });
       invoke(request).then(
         (value) => void (settle() && resolve(value)),
         (error: unknown) => void (settle() && reject(this.asError(what, lockName, error))),
@@ -185,16 +180,22 @@ export class Engine {
     this.#background.add(owned);
   }
 
-  /** The process stays alive until `leave` was called as often as `enter`. */
-  enter(): void {
-    if (this.#pending++ === 0)
-      this.#keepAlive = this.clock.setTimer(LONG, () => undefined, { keepAlive: true });
+  /** Runs `onClose` when `close` begins, unless the returned function was called before. */
+  whenClosing(onClose: () => void): () => void {
+    this.#waiting.add(onClose);
+    return () => void this.#waiting.delete(onClose);
   }
 
-  leave(): void {
-    if (--this.#pending > 0) return;
-    this.#keepAlive?.cancel();
-    this.#keepAlive = undefined;
+  /** Keeps the process alive while the work waits for something that does not, such as a message. */
+  async keepAlive<T>(work: Promise<T>): Promise<T> {
+    if (this.#pending++ === 0) {
+      this.#keepAlive = this.clock.setTimer(LONG, () => undefined, { keepAlive: true });
+    }
+    try {
+      return await work;
+    } finally {
+      if (--this.#pending === 0) this.#keepAlive?.cancel();
+    }
   }
 
   emit<E extends keyof LockEvents>(event: E, details: Omit<LockEvents[E], 'at'>): void {
@@ -207,7 +208,8 @@ export class Engine {
 
   /** Stops acquisitions, gives every hold back, lets the background finish within the command timeout, closes. */
   async close(): Promise<void> {
-    this.#closing.abort();
+    this.#closing = true;
+    for (const onClose of [...this.#waiting]) onClose();
     await Promise.all([...this.holds.values()].map((hold) => hold.releaseOnClose()));
     await this.#drain();
     this.#ended.abort();

@@ -149,8 +149,14 @@ export class Hold {
   /** The answer to a renewal. */
   renewalAnswered(renewal: Renewal, sent: number, generation: number): void {
     if (this.#state !== 'held') return;
-    if (renewal.renewed === 'unknown') return this.renewalFailed(renewal.error);
-    if (renewal.renewed === false) return this.lose(renewal.reason ?? 'superseded');
+    if (renewal.renewed === 'unknown') {
+      this.renewalFailed(renewal.error);
+      return;
+    }
+    if (!renewal.renewed) {
+      this.lose(renewal.reason ?? 'superseded');
+      return;
+    }
     if (this.#overdue()) return;
     if (generation !== this.#generation) return;
     this.#grant = { ...this.#grant, ttl: renewal.ttl };

@@ -86,7 +86,10 @@ export class MemoryStore {
       return;
     }
     if (entry.holder === undefined && head !== undefined) this.#wake(head, now);
-    if (head === undefined) return this.#sweepBy(entry.holder?.expiresAt ?? Infinity, now);
+    if (head === undefined) {
+      this.#sweepBy(entry.holder?.expiresAt ?? Infinity, now);
+      return;
+    }
     const due = entry.holder?.expiresAt ?? head.aliveUntil;
     entry.timer = this.clock.setTimer(due - now, () => this.settle(entry));
   }
