@@ -1,0 +1,233 @@
+import { mkdirSync, statSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname } from 'node:path';
+import { type Clock, MissingPackageError, sleep } from '@holdfast/core';
+import type { KnexLike } from '../knex.js';
+import { isBusy } from './sqlite-errors.js';
+
+/** The few calls that libsql and better-sqlite3 share. Parameters are named and always given as one object. */
+export interface SqliteDatabase {
+  prepare(sql: string): SqliteStatement;
+  exec(sql: string): unknown;
+  close(): unknown;
+  readonly inTransaction: boolean;
+}
+
+export interface SqliteStatement {
+  get(parameters: object): unknown;
+  all(parameters: object): unknown[];
+  run(parameters: object): { readonly changes: number | bigint };
+}
+
+type SqliteConstructor = new (path: string, options: { timeout: number }) => SqliteDatabase;
+
+/** Lends a database for one synchronous piece of work. Throws busy errors at once: nothing may block the event loop. */
+export interface SqliteSource {
+  use<T>(work: (database: SqliteDatabase) => T): Promise<T>;
+  close(): Promise<void>;
+}
+
+/**
+ * A file of our own. It opens when first used, and again when somebody has replaced the file: a connection to a
+ * deleted file would go on granting locks that nobody else sees.
+ */
+export class SqliteFile implements SqliteSource {
+  readonly #path: string;
+  readonly #prepare: (database: SqliteDatabase) => void;
+  #opened: { readonly database: SqliteDatabase; readonly identity: string } | undefined;
+  #closed = false;
+
+  /** @param prepare brings a database that was just opened into shape; may throw busy, then opening starts anew */
+  constructor(path: string, prepare: (database: SqliteDatabase) => void) {
+    this.#path = path;
+    this.#prepare = prepare;
+  }
+
+  async use<T>(work: (database: SqliteDatabase) => T): Promise<T> {
+    return work(this.#database());
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#drop();
+  }
+
+  #database(): SqliteDatabase {
+    if (this.#closed) throw new Error(`the file ${this.#path} is closed`);
+    if (this.#opened !== undefined && this.#opened.identity === identify(this.#path)) {
+      return this.#opened.database;
+    }
+    this.#drop();
+    const Driver = loadDriver();
+    mkdirSync(dirname(this.#path), { recursive: true, mode: 0o700 });
+    const database = new Driver(this.#path, { timeout: 0 });
+    try {
+      // Readers and the writer do not block each other; a power cut may undo the last grants, whose holders it ends too.
+      database.prepare('PRAGMA journal_mode = WAL').all({});
+      database.exec('PRAGMA synchronous = NORMAL');
+      this.#prepare(database);
+      this.#opened = { database, identity: identify(this.#path) };
+      return database;
+    } catch (error) {
+      database.close();
+      throw error;
+    }
+  }
+
+  #drop(): void {
+    this.#opened?.database.close();
+    this.#opened = undefined;
+  }
+}
+
+/** A connection from a knex that was handed in, whose client is better-sqlite3. */
+export class SqliteKnex implements SqliteSource {
+  readonly #knex: KnexLike;
+  readonly #prepared = new WeakSet<SqliteDatabase>();
+  readonly #prepare: (database: SqliteDatabase) => void;
+
+  constructor(knex: KnexLike, prepare: (database: SqliteDatabase) => void) {
+    this.#knex = knex;
+    this.#prepare = prepare;
+  }
+
+  async use<T>(work: (database: SqliteDatabase) => T): Promise<T> {
+    const database = (await this.#knex.client.acquireConnection()) as SqliteDatabase;
+    try {
+      return withoutWaiting(database, () => {
+        if (!this.#prepared.has(database)) {
+          this.#prepare(database);
+          this.#prepared.add(database);
+        }
+        return work(database);
+      });
+    } finally {
+      await this.#knex.client.releaseConnection(database);
+    }
+  }
+
+  async close(): Promise<void> {}
+}
+
+/** The owner's busy timeout would block the event loop, so it is lifted while we work, and put back. */
+function withoutWaiting<T>(database: SqliteDatabase, work: () => T): T {
+  const { timeout } = database.prepare('PRAGMA busy_timeout').get({}) as { timeout: number };
+  database.exec('PRAGMA busy_timeout = 0');
+  try {
+    return work();
+  } finally {
+    database.exec(`PRAGMA busy_timeout = ${timeout}`);
+  }
+}
+
+/** Runs transactions on a source and asks again, later, while the file is busy. */
+export class SqliteTransactions {
+  readonly #source: SqliteSource;
+  readonly #clock: Clock;
+  readonly #timeout: number;
+  readonly #statements = new WeakMap<SqliteDatabase, Map<string, SqliteStatement>>();
+
+  constructor(source: SqliteSource, clock: Clock, timeout: number) {
+    this.#source = source;
+    this.#clock = clock;
+    this.#timeout = timeout;
+  }
+
+  /**
+   * One transaction that writes. It takes the write lock at its start: a transaction that reads first and then
+   * writes fails at once, whatever the busy timeout, when another has written in between.
+   */
+  write<T>(work: (sql: Sql) => T, signal?: AbortSignal): Promise<T> {
+    return this.#run('BEGIN IMMEDIATE', work, signal);
+  }
+
+  /** One transaction that only reads. */
+  read<T>(work: (sql: Sql) => T): Promise<T> {
+    return this.#run('BEGIN', work);
+  }
+
+  async #run<T>(begin: string, work: (sql: Sql) => T, signal?: AbortSignal): Promise<T> {
+    const deadline = this.#clock.now() + this.#timeout;
+    for (let tries = 0; ; tries++) {
+      try {
+        return await this.#source.use((database) => {
+          const sql = this.#sql(database);
+          sql.run(begin);
+          try {
+            const result = work(sql);
+            sql.run('COMMIT');
+            return result;
+          } catch (error) {
+            if (database.inTransaction) sql.run('ROLLBACK');
+            throw error;
+          }
+        });
+      } catch (error) {
+        if (!isBusy(error) || signal?.aborted || this.#clock.now() >= deadline) throw error;
+      }
+      // The others' transactions take well below a millisecond: come back soon, ever later, never in step.
+      await sleep(this.#clock, 1 + Math.random() * Math.min(2 ** tries, 20), signal);
+    }
+  }
+
+  #sql(database: SqliteDatabase): Sql {
+    let statements = this.#statements.get(database);
+    if (statements === undefined) {
+      statements = new Map();
+      this.#statements.set(database, statements);
+    }
+    return new Sql(database, statements);
+  }
+}
+
+/** Prepared statements by their text. */
+export class Sql {
+  readonly #database: SqliteDatabase;
+  readonly #statements: Map<string, SqliteStatement>;
+
+  constructor(database: SqliteDatabase, statements: Map<string, SqliteStatement> = new Map()) {
+    this.#database = database;
+    this.#statements = statements;
+  }
+
+  row<R>(text: string, parameters: object = {}): R | undefined {
+    return this.#statement(text).get(parameters) as R | undefined;
+  }
+
+  rows<R>(text: string, parameters: object = {}): R[] {
+    return this.#statement(text).all(parameters) as R[];
+  }
+
+  /** Answers how many rows it changed. */
+  run(text: string, parameters: object = {}): number {
+    return Number(this.#statement(text).run(parameters).changes);
+  }
+
+  #statement(text: string): SqliteStatement {
+    let statement = this.#statements.get(text);
+    if (statement === undefined) {
+      statement = this.#database.prepare(text);
+      this.#statements.set(text, statement);
+    }
+    return statement;
+  }
+}
+
+function identify(path: string): string {
+  const stat = statSync(path, { throwIfNoEntry: false });
+  return stat === undefined ? 'gone' : `${stat.dev}:${stat.ino}`;
+}
+
+/** libsql installs without a compiler; better-sqlite3 has the same calls and serves where libsql has no binary. */
+function loadDriver(): SqliteConstructor {
+  const require = createRequire(import.meta.url);
+  try {
+    return require('libsql') as SqliteConstructor;
+  } catch (cause) {
+    try {
+      return require('better-sqlite3') as SqliteConstructor;
+    } catch {
+      throw new MissingPackageError('better-sqlite3', 'SQLite on this platform', { cause });
+    }
+  }
+}
