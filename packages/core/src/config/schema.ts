@@ -28,8 +28,8 @@ const TOP = {
   backend: z.string({ error: `is missing; it names the backend: ${BACKEND_NAMES.join(', ')}, or a package` }),
   defaults: z.strictObject(DEFAULTS, { error: withKeys('must be an object') }).optional(),
   fenceOffset: values.bigint().optional(),
-  unavailableAfter: values.duration({ infinite: true }).optional(),
-  commandTimeout: values.duration({ infinite: false }).optional(),
+  unavailableAfter: values.duration({}).optional(),
+  commandTimeout: values.duration({}).optional(),
 };
 
 /** An npm package's name: nothing that could be a path. */

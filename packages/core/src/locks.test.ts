@@ -1,0 +1,69 @@
+import { describe, expect, it } from 'vitest';
+import { outcome, world } from './testing/world.js';
+
+describe('close', () => {
+  it('fails what waits, releases what is held, refuses what comes', async () => {
+    const { clock, a, b } = await world();
+    const theirs = await b.lock('theirs').acquire();
+    const hold = await a.lock('mine').acquire();
+    const waiting = outcome(a.lock('theirs').acquire());
+    await clock.idle();
+    await a.close();
+    expect(await waiting).toMatchObject({ code: 'LOCKS_CLOSED' });
+    expect((await b.inspect('theirs')).waiters).toHaveLength(0);
+    expect((await b.inspect('mine')).held).toBe(false);
+    expect(hold.isHeld()).toBe(false);
+    expect(await hold.release()).toBe(false);
+    await expect(a.lock('k').acquire()).rejects.toMatchObject({ code: 'LOCKS_CLOSED' });
+    await expect(a.inspect('k')).rejects.toMatchObject({ code: 'LOCKS_CLOSED' });
+    await expect(a.forceRelease('k')).rejects.toMatchObject({ code: 'LOCKS_CLOSED' });
+    await expect(a.adopt('x')).rejects.toMatchObject({ code: 'LOCKS_CLOSED' });
+    await theirs.release();
+    await b.close();
+    expect(clock.timers).toBe(0);
+  });
+
+  it('ends in bounded time where the backend does not answer', async () => {
+    const { clock, flaky, a } = await world();
+    await a.lock('k').acquire();
+    flaky.next('release', ...Array.from({ length: 30 }, () => 'hang' as const));
+    const closing = a.close();
+    await clock.advance(16_000);
+    await closing;
+    await clock.advance(30_000);
+    expect(clock.timers).toBe(0);
+  });
+});
+
+describe('events', () => {
+  it('tell the story in order; a listener that throws breaks nothing', async () => {
+    const { clock, a, b } = await world();
+    const log: string[] = [];
+    for (const event of ['waiting', 'acquired', 'renewed', 'lost', 'released'] as const) {
+      a.on(event, ({ name }) => log.push(`${event} ${name}`));
+      a.on(event, () => {
+        throw new Error('listener');
+      });
+    }
+    const theirs = await b.lock('k').acquire();
+    const waiting = a.lock('k').acquire({ ttl: 3000 });
+    await clock.idle();
+    await theirs.release();
+    const hold = await waiting;
+    await clock.advance(1000);
+    await hold.release();
+    expect(log).toEqual(['waiting k', 'acquired k', 'renewed k', 'released k']);
+  });
+});
+
+describe('fenceOffset', () => {
+  it('is added to every token that callers see, and taken off what they give', async () => {
+    const { a, b } = await world({ fenceOffset: 10n ** 17n });
+    const hold = await a.lock('k').acquire();
+    const stored = (await b.inspect('k')).fencingToken ?? 0n;
+    expect(hold.fencingToken).toBe(stored + 10n ** 17n);
+    expect((await a.inspect('k')).fencingToken).toBe(hold.fencingToken);
+    expect(await a.forceRelease('k', { fencingToken: stored })).toBe(false);
+    expect(await a.forceRelease('k', { fencingToken: hold.fencingToken })).toBe(true);
+  });
+});
