@@ -7,3 +7,8 @@ export * from './servers/redis.js';
 export * from './servers/skip.js';
 export * from './servers/sql.js';
 export * from './servers/zookeeper.js';
+export { type CheckOptions, type CheckResult, checkHistory, type RuleResult } from './history/checker.js';
+export type { HistoryEvent } from './history/event.js';
+export { formatHistory, mergeHistories, parseHistory, readHistoryFolder } from './history/read.js';
+export { monotonicNow, observe, Recorder } from './history/recorder.js';
+export type { RuleId, Verdict, Violation } from './history/rules/rule.js';
