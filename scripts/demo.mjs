@@ -1,0 +1,6 @@
+/** `npm run demo`: installs, builds, and shows what a lock does, on a SQLite file and nothing else. */
+import { build, install, root, run } from './workspace.mjs';
+
+await install();
+await build('--filter=holdfast...');
+process.exitCode = await run(process.execPath, [`${root}/packages/cli/dist/main.js`, 'demo', ...process.argv.slice(2)]);
