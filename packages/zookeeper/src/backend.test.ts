@@ -1,0 +1,34 @@
+import { createLocks } from '@holdfast/core';
+import { startZooKeeper, type ZooKeeperHandle } from '@holdfast/testbed';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { zookeeperBackend } from './backend.js';
+
+let server: ZooKeeperHandle;
+beforeAll(async () => {
+  server = await startZooKeeper();
+});
+afterAll(() => server.stop());
+
+test('a lock is taken, waited for, handed over with a higher token, and given back', async () => {
+  await using one = await createLocks(zookeeperBackend({ url: server.url }));
+  await using two = await createLocks(zookeeperBackend({ url: server.url }));
+  const first = await one.lock('a/b', { metadata: 'for a test' }).acquire();
+  expect(await two.lock('a/b').tryAcquire()).toBeNull();
+  expect(await two.inspect('a/b')).toMatchObject({
+    held: true,
+    owner: first.owner,
+    fencingToken: first.fencingToken,
+    metadata: 'for a test',
+    waiters: [],
+  });
+
+  const queued = new Promise((resolve) => two.on('waiting', resolve));
+  const waiting = two.lock('a/b').acquire();
+  await queued;
+  expect(await first.release()).toBe(true);
+  const second = await waiting;
+  expect(second.fencingToken).toBeGreaterThan(first.fencingToken);
+  expect(await second.verify()).toBe(true);
+  expect(await second.release()).toBe(true);
+  expect(await two.inspect('a/b')).toMatchObject({ held: false });
+});
