@@ -1,1 +1,2 @@
-export {};
+export { EXIT } from './exit.js';
+export { main } from './program.js';

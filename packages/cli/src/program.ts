@@ -1,0 +1,193 @@
+import { readFileSync } from 'node:fs';
+import { type Duration, type Locks, parseDuration } from '@holdfast/core';
+import { Command, CommanderError, Option } from 'commander';
+import { list } from './commands/list.js';
+import { checkRelease, type ReleaseFlags, release } from './commands/release.js';
+import { show } from './commands/show.js';
+import { type ConnectionFlags, openLocks } from './connection.js';
+import { codeOfError, EXIT, UsageError } from './exit.js';
+import { type Output, standardOutput } from './output.js';
+import { runUnderLock } from './run/run.js';
+import { printable } from './text.js';
+
+/** Runs the program; resolves to its exit code. */
+export async function main(args: readonly string[], output: Output = standardOutput()): Promise<number> {
+  let code: number = EXIT.ok;
+  const program = define(output, (result) => {
+    code = result;
+  });
+  try {
+    await program.parseAsync([...args], { from: 'user' });
+    return code;
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
+    const { message } = error as Error;
+    output.err(`holdfast: ${printable(message)}`);
+    return codeOfError(error);
+  }
+}
+
+interface RunFlags extends ConnectionFlags {
+  readonly wait?: string;
+  readonly try?: boolean;
+  readonly ttl?: string;
+  readonly maxHold?: string;
+  readonly minHold?: string;
+  readonly killAfter: string;
+  readonly json?: boolean;
+  readonly verbose?: boolean;
+}
+
+function define(output: Output, finish: (code: number) => void): Command {
+  const program = new Command('holdfast')
+    .description('Runs commands under a distributed lock, and shows who holds what.')
+    .version(version())
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => output.out(text.trimEnd()),
+      writeErr: (text) => output.err(text.trimEnd()),
+    })
+    .showHelpAfterError('(add --help for more)')
+    .addHelpText('after', BACKEND_HELP);
+
+  /** A command that works on open locks. */
+  const withLocks = async (
+    flags: ConnectionFlags,
+    work: (locks: Locks) => Promise<unknown>,
+  ): Promise<void> => {
+    const locks = await openLocks(flags);
+    try {
+      await work(locks);
+    } finally {
+      await locks.close();
+    }
+  };
+
+  backendOptions(program.command('run'))
+    .summary('run a command under a lock, like flock(1) for many machines')
+    .description('Waits its turn for the lock NAME, runs COMMAND, and gives the lock back when it has ended.')
+    .argument('<name>', 'the lock')
+    .argument('<command...>', 'the command and its arguments, after --')
+    .addOption(
+      new Option('-w, --wait <duration>', 'give up after this long (exit 75); 0 is one attempt').conflicts(
+        'try',
+      ),
+    )
+    .option('-n, --try', 'do not wait at all: exit 75 if the lock is busy')
+    .option('--ttl <duration>', 'how long a dead holder can block others (default 30s)')
+    .option('--max-hold <duration>', 'end the command after this long')
+    .option(
+      '--min-hold <duration>',
+      'keep the name taken until this long after the start, for jobs on many hosts',
+    )
+    .option('--kill-after <duration>', 'between TERM and KILL when the lock was lost', '5s')
+    .option('--json', 'tell what happens as JSON, one event a line, on standard error')
+    .option('-v, --verbose', 'tell what happens on standard error')
+    .addHelpText('after', RUN_HELP)
+    .action(async (name: string, command: string[], flags: RunFlags) => {
+      finish(await runUnderLock(runRequest(name, command, flags), output));
+    });
+
+  backendOptions(program.command('list'))
+    .summary('list the locks that are held or waited for')
+    .description('Lists the locks that are held or waited for.')
+    .option('--prefix <text>', 'only names that start so')
+    .option('--json', 'one JSON object a line')
+    .action((flags: ConnectionFlags & { prefix?: string; json?: boolean }) =>
+      withLocks(flags, (locks) => list(locks, flags, output)),
+    );
+
+  backendOptions(program.command('show'))
+    .summary('show who holds a lock and who waits')
+    .description('Shows who holds the lock NAME, since when, for how long still, and who waits.')
+    .argument('<name>', 'the lock')
+    .option('--json', 'as a JSON object')
+    .action((name: string, flags: ConnectionFlags & { json?: boolean }) =>
+      withLocks(flags, (locks) => show(locks, name, flags, output)),
+    );
+
+  backendOptions(program.command('release'))
+    .summary('break a lock, whoever holds it')
+    .description(
+      'Breaks the lock NAME although somebody may hold it: with --token only that grant, otherwise after the name was typed again.',
+    )
+    .argument('<name>', 'the lock')
+    .option('-f, --force', 'yes, although its holder may still work')
+    .option('--token <number>', 'only if this is the holder’s fencing token, as `show` prints it')
+    .option('--json', 'as a JSON object')
+    .action(async (name: string, flags: ConnectionFlags & ReleaseFlags) => {
+      checkRelease(flags);
+      await withLocks(flags, async (locks) => finish(await release(locks, name, flags, output)));
+    });
+
+  return program;
+}
+
+function backendOptions(command: Command): Command {
+  return command
+    .option('-u, --url <url>', 'the backend, such as redis://127.0.0.1:6379 (default: see `holdfast --help`)')
+    .option('-c, --config <file>', 'a config file to use instead of the nearest holdfast.config.*');
+}
+
+function runRequest(
+  name: string,
+  command: readonly string[],
+  flags: RunFlags,
+): Parameters<typeof runUnderLock>[0] {
+  if (process.platform === 'win32') {
+    throw new UsageError('run needs process groups, which Windows does not have; use the library there');
+  }
+  const [program, ...args] = command;
+  if (program === undefined) throw new UsageError('the command is missing: holdfast run NAME -- COMMAND…');
+  const { url, config, wait, ttl, maxHold, minHold } = flags;
+  return {
+    ...(url === undefined ? {} : { url }),
+    ...(config === undefined ? {} : { config }),
+    name,
+    command: [program, ...args],
+    once: flags.try === true,
+    options: {
+      ...(wait === undefined ? {} : { wait: duration(wait, '--wait', true) }),
+      ...(ttl === undefined ? {} : { ttl: duration(ttl, '--ttl') }),
+      ...(maxHold === undefined ? {} : { maxHold: duration(maxHold, '--max-hold') }),
+      ...(minHold === undefined ? {} : { minHold: duration(minHold, '--min-hold') }),
+    },
+    killAfter: duration(flags.killAfter, '--kill-after', true),
+    style: flags.json === true ? 'json' : flags.verbose === true ? 'verbose' : 'quiet',
+  };
+}
+
+/** A duration with its unit: a bare number could mean seconds to one and milliseconds to another. */
+function duration(text: string, flag: string, zero = false): number {
+  return parseDuration(text === '0' ? 0 : (text as Duration), flag, { zero });
+}
+
+function version(): string {
+  const manifest: unknown = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
+  return (manifest as { readonly version: string }).version;
+}
+
+const BACKEND_HELP = `
+The backend is chosen by --url, else --config, else HOLDFAST_URL, else HOLDFAST_CONFIG, else the nearest
+holdfast.config.{ts,mts,js,mjs,json,yaml,yml}, else a SQLite file for this user on this machine.
+
+Examples:
+  holdfast run nightly-report -- ./report.sh
+  holdfast run --try --ttl 20s sync -- rsync -a src/ host:dst/
+  holdfast list --url redis://127.0.0.1:6379
+  holdfast show nightly-report`;
+
+const RUN_HELP = `
+COMMAND gets HOLDFAST_LOCK, HOLDFAST_FENCING_TOKEN and HOLDFAST_OWNER in its environment, and standard input.
+TERM, INT, HUP and QUIT are passed on to it and everything that it started; the lock is given back when all of them
+have gone. When the lock is lost they get TERM, and KILL after --kill-after.
+
+Exit code: the command's own; 128 + n if signal n ended it; 127 if it was not found; 75 if the lock was busy;
+76 if it was lost; 69 if the backend was unavailable; 64 for wrong usage; 78 for wrong configuration.
+
+Durations carry their unit: 500ms, 20s, 5m, 1h, 1d.
+
+Examples:
+  holdfast run nightly-report -- ./report.sh
+  holdfast run --wait 10s deploy -- sh -c 'git pull && make install'
+  0 3 * * *  holdfast run --try --min-hold 1m backup -- /usr/local/bin/backup     (in every host's crontab)`;

@@ -1,0 +1,58 @@
+import { type Locks, systemClock, type Timer } from '@holdfast/core';
+import { printable, quoted, span } from '../text.js';
+
+const PERIOD = 1000;
+
+/** Shows the place in the queue and who holds the lock, on one line of a terminal that is written over. */
+export class Progress {
+  readonly #locks: Locks;
+  readonly #name: string;
+  readonly #stream: NodeJS.WriteStream;
+  readonly #started = systemClock.now();
+  readonly #unsubscribe: () => void;
+  #owner: string | undefined;
+  #timer: Timer | undefined;
+  #stopped = false;
+
+  constructor(locks: Locks, name: string, stream: NodeJS.WriteStream) {
+    this.#locks = locks;
+    this.#name = name;
+    this.#stream = stream;
+    this.#unsubscribe = locks.on('waiting', (event) => {
+      this.#owner = event.owner;
+      this.#show(event.position, event.holder);
+      this.#arm();
+    });
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#unsubscribe();
+    this.#timer?.cancel();
+    if (this.#owner !== undefined) this.#stream.write('\r\u001b[K');
+  }
+
+  #arm(): void {
+    this.#timer = systemClock.setTimer(PERIOD, () => void this.#refresh());
+  }
+
+  async #refresh(): Promise<void> {
+    try {
+      const { owner, waiters } = await this.#locks.inspect(this.#name);
+      if (this.#stopped) return;
+      this.#show(waiters.find((waiter) => waiter.owner === this.#owner)?.position, owner);
+    } catch {
+      // The acquisition itself reports a backend that cannot be reached; this line only goes without news.
+    }
+    if (!this.#stopped) this.#arm();
+  }
+
+  #show(position: number | undefined, holder: string | undefined): void {
+    const place = position === undefined ? '' : `, place ${position} in the queue`;
+    const who = holder === undefined ? '' : `, held by ${printable(holder)}`;
+    const since = span(systemClock.now() - this.#started);
+    const line = `holdfast: waiting for ${quoted(this.#name)} (${since})${place}${who}`;
+    const width = Math.max(20, (this.#stream.columns ?? 80) - 1);
+    this.#stream.write(`\r${[...line].slice(0, width).join('')}\u001b[K`);
+  }
+}

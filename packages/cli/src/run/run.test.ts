@@ -1,0 +1,206 @@
+import { connect } from '@holdfast/core';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { isAlive, Scratch, until } from '../testing/program.js';
+
+let scratch: Scratch;
+
+beforeEach(() => {
+  scratch = new Scratch();
+});
+
+afterEach(() => scratch.dispose());
+
+/** A command that tells its process id in a file and then works for ever, a child beside it. */
+const WORKER = ['--', 'sh', '-c', 'sleep 600 & echo $$ $! > "$SCRATCH/pids"; wait'] as const;
+
+async function pids(): Promise<readonly number[]> {
+  await until('the worker has told its processes', () => scratch.lines('pids').length === 1);
+  return (scratch.lines('pids')[0] ?? '').split(' ').map(Number);
+}
+
+async function isFree(name: string): Promise<boolean> {
+  await using locks = await connect(scratch.url);
+  return !(await locks.inspect(name)).held;
+}
+
+describe('cli-exit-code', () => {
+  it.each([
+    ['the command’s own code', ['--', 'sh', '-c', 'exit 7'], 7],
+    ['128 + n for a command ended by signal n', ['--', 'sh', '-c', 'kill -9 $$'], 137],
+    ['127 for a command that is not there', ['--', 'no-such-command'], 127],
+    ['126 for a command that cannot be started', ['--', '/'], 126],
+    ['64 without a command', [], 64],
+    ['64 for a duration without a unit', ['--ttl', '30', '--', 'true'], 64],
+    ['64 for --wait beside --try', ['--try', '--wait', '1s', '--', 'true'], 64],
+    ['64 for an unknown option', ['--tty', '--', 'true'], 64],
+    ['78 for an unknown scheme', ['--url', 'foo://h', '--', 'true'], 78],
+    ['78 for a config file that is not there', ['--config', '/nowhere.json', '--', 'true'], 78],
+    ['69 for a backend that cannot be opened', ['--url', 'sqlite:/dev/null/locks.db', '--', 'true'], 69],
+  ])('%s', async (_what, args, code) => {
+    const end = await scratch.holdfast(['run', 'job', ...args]).exited;
+    expect(end).toMatchObject({ code, signal: null });
+    expect(await isFree('job')).toBe(true);
+  });
+
+  it('75 for a busy lock, with --try at once and with --wait at its end', async () => {
+    const holder = scratch.holdfast(['run', 'job', '-v', ...WORKER]);
+    await pids();
+    expect(await scratch.holdfast(['run', '--try', 'job', '--', 'true']).exited).toMatchObject({ code: 75 });
+    const waited = await scratch.holdfast(['run', '--wait', '100ms', 'job', '--', 'true']).exited;
+    expect(waited).toMatchObject({ code: 75, stderr: expect.stringContaining(`:${holder.pid}:`) });
+    holder.kill('SIGTERM');
+    await holder.exited;
+  });
+});
+
+it('tells the command its lock, token and owner, and passes input and output through', async () => {
+  const program = scratch.holdfast([
+    'run',
+    'job',
+    '--',
+    'sh',
+    '-c',
+    'cat; echo "$HOLDFAST_LOCK $HOLDFAST_FENCING_TOKEN $HOLDFAST_OWNER"; echo oops >&2',
+  ]);
+  const { code, stdout, stderr } = await program.input('from the pipe\n').exited;
+  expect(stdout).toMatch(new RegExp(`^from the pipe\njob \\d+ [^ ]+:${program.pid}:[^ ]+\n$`));
+  expect({ code, stderr }).toEqual({ code: 0, stderr: 'oops\n' });
+});
+
+describe('cli-signals', () => {
+  it.each([
+    ['SIGTERM', 143],
+    ['SIGHUP', 129],
+    ['SIGINT', 130],
+    ['SIGQUIT', 131],
+  ] as const)('%s ends the whole group, then the lock is free; exit 128 + n', async (signal, code) => {
+    const program = scratch.holdfast(['run', 'job', ...WORKER]);
+    const processes = await pids();
+    program.kill(signal);
+    expect(await program.exited).toMatchObject({ code, signal: null });
+    expect(processes.filter(isAlive)).toEqual([]);
+    expect(await isFree('job')).toBe(true);
+  });
+});
+
+it('cli-grandchild: a lost lock ends the shell and what it started', async () => {
+  const program = scratch.holdfast(['run', '--ttl', '1s', '--kill-after', '1s', 'job', ...WORKER]);
+  const processes = await pids();
+  await using locks = await connect(scratch.url);
+  expect(await locks.forceRelease('job')).toBe(true);
+  const end = await program.exited;
+  expect(end).toMatchObject({ code: 76, stderr: expect.stringContaining('was lost') });
+  expect(processes.filter(isAlive)).toEqual([]);
+});
+
+it('a command that ignores TERM is killed when its lock was lost', async () => {
+  const stubborn = 'trap "" TERM; echo $$ > "$SCRATCH/pids"; while :; do sleep 1; done';
+  const program = scratch.holdfast([
+    ...['run', '--ttl', '1s', '--kill-after', '200ms', 'job'],
+    ...['--', 'sh', '-c', stubborn],
+  ]);
+  const processes = await pids();
+  await using locks = await connect(scratch.url);
+  await locks.forceRelease('job');
+  expect(await program.exited).toMatchObject({ code: 76 });
+  expect(processes.filter(isAlive)).toEqual([]);
+});
+
+it('--max-hold ends the command', async () => {
+  const end = await scratch.holdfast(['run', '--max-hold', '300ms', 'job', '--', 'sleep', '600']).exited;
+  expect(end).toMatchObject({ code: 76, stderr: expect.stringContaining('maxHold') });
+  expect(await isFree('job')).toBe(true);
+});
+
+it('--min-hold keeps the name taken after the command', async () => {
+  expect(await scratch.holdfast(['run', '--min-hold', '1m', 'job', '--', 'true']).exited).toMatchObject({
+    code: 0,
+  });
+  expect(await isFree('job')).toBe(false);
+  expect(await scratch.holdfast(['run', '--try', 'job', '--', 'true']).exited).toMatchObject({ code: 75 });
+});
+
+it('the lock is free only after everything that the command started has gone', async () => {
+  const leaver = 'sh -c "sleep 1; echo done >> "$SCRATCH/log"" & echo started >> "$SCRATCH/log"';
+  const first = scratch.holdfast(['run', 'job', '--', 'sh', '-c', leaver]);
+  await until('the command has ended', () => scratch.lines('log').length === 1);
+  const second = scratch.holdfast(['run', 'job', '--', 'sh', '-c', 'echo next >> "$SCRATCH/log"']);
+  expect(await second.exited).toMatchObject({ code: 0 });
+  expect(await first.exited).toMatchObject({ code: 0 });
+  expect(scratch.lines('log')).toEqual(['started', 'done', 'next']);
+});
+
+it('a signal while waiting ends the waiting and leaves no place in the queue', async () => {
+  const holder = scratch.holdfast(['run', 'job', ...WORKER]);
+  await pids();
+  const waiter = scratch.holdfast(['run', '-v', 'job', '--', 'true']);
+  await waiter.says('waiting');
+  waiter.kill('SIGTERM');
+  expect(await waiter.exited).toMatchObject({ code: 143 });
+  await using locks = await connect(scratch.url);
+  expect((await locks.inspect('job')).waiters).toEqual([]);
+  holder.kill('SIGTERM');
+  await holder.exited;
+});
+
+it('cli-child-at-shutdown: a signal around the grant starts no orphan and leaves the lock free', async () => {
+  await using locks = await connect(scratch.url);
+  const offsets = [-20, -10, -5, -2, 0, 1, 2, 3, 5, 8, 12, 20];
+  for (const offset of offsets) {
+    const hold = await locks.lock('job').acquire();
+    const waiter = scratch.holdfast([
+      'run',
+      '-v',
+      'job',
+      '--',
+      'sh',
+      '-c',
+      'echo $$ >> "$SCRATCH/pids"; sleep 600',
+    ]);
+    await waiter.says('waiting');
+    if (offset < 0) setTimeout(() => waiter.kill('SIGTERM'), 0);
+    await new Promise((resolve) => setTimeout(resolve, Math.max(0, -offset)));
+    const released = hold.release();
+    if (offset >= 0) setTimeout(() => waiter.kill('SIGTERM'), offset);
+    await released;
+    expect(await waiter.exited).toMatchObject({ code: 143 });
+    expect(scratch.lines('pids').map(Number).filter(isAlive)).toEqual([]);
+    expect(await locks.inspect('job')).toMatchObject({ held: false, waiters: [] });
+  }
+}, 180_000);
+
+it('kill −9 of the program ends the command’s group before the name is free, which is within the ttl', async () => {
+  const ttl = 4000;
+  const program = scratch.holdfast(['run', '--ttl', `${ttl}ms`, 'job', ...WORKER]);
+  const processes = await pids();
+  await using locks = await connect(scratch.url);
+  program.kill('SIGKILL');
+  const killed = performance.now();
+  const next = await locks.lock('job').acquire();
+  expect(processes.filter(isAlive)).toEqual([]);
+  expect(performance.now() - killed).toBeLessThan(ttl + 2000);
+  await next.release();
+});
+
+it('twenty shells at once never overlap', async () => {
+  const script = 'echo in >> "$SCRATCH/log"; sleep 0.05; echo out >> "$SCRATCH/log"';
+  const programs = Array.from({ length: 20 }, () =>
+    scratch.holdfast(['run', '--wait', '90s', 'job', '--', 'sh', '-c', script]),
+  );
+  const ends = await Promise.all(programs.map((program) => program.exited));
+  expect(ends.map(({ code }) => code)).toEqual(Array(20).fill(0));
+  expect(scratch.lines('log')).toEqual(Array(20).fill(['in', 'out']).flat());
+}, 120_000);
+
+it('a hostile name is shown without its escapes', async () => {
+  const name = '\u001b]0;owned\u0007\u202eevil\n';
+  await using locks = await connect(scratch.url);
+  const hold = await locks.lock(name).acquire({ metadata: '\u001b[2J' });
+  const listed = await scratch.holdfast(['list']).exited;
+  const shown = await scratch.holdfast(['show', name]).exited;
+  const busy = await scratch.holdfast(['run', '--try', name, '--', 'true']).exited;
+  const written = `${listed.stdout}${shown.stdout}${busy.stderr}`;
+  expect(written).toContain('\\e]0;owned\\u{7}\\u{202e}evil\\n');
+  expect([...written].filter((character) => '\u001b\u0007\u202e'.includes(character))).toEqual([]);
+  await hold.release();
+});

@@ -1,0 +1,168 @@
+import type { AcquireOptions, LockHandle, Locks } from '@holdfast/core';
+import { type ConnectionFlags, openLocks } from '../connection.js';
+import { codeOfSignal, EXIT } from '../exit.js';
+import type { Output } from '../output.js';
+import { printable, quoted } from '../text.js';
+import { type CommandEnd, CommandGroup } from './group.js';
+import { Guard } from './guard.js';
+import { Interruptions } from './interruptions.js';
+import { Progress } from './progress.js';
+import { Reporter, type Style } from './reporter.js';
+import { followSuspension } from './suspension.js';
+
+/** What to run under which lock, every argument checked for its form. */
+export interface RunRequest extends ConnectionFlags {
+  readonly name: string;
+  readonly command: readonly [string, ...string[]];
+  /** One attempt: exit 75 if the lock is busy. */
+  readonly once: boolean;
+  readonly options: AcquireOptions;
+  /** ms between TERM and KILL when the lock was lost. */
+  readonly killAfter: number;
+  readonly style: Style;
+}
+
+/**
+ * Runs a command under a lock.
+ *
+ * A signal that comes while waiting ends the waiting; while the command runs it goes to the command's group. Between
+ * the grant and the start of the command nothing is awaited, so no signal falls in between and leaves an orphan.
+ *
+ * @returns the exit code
+ */
+export async function runUnderLock(request: RunRequest, output: Output): Promise<number> {
+  const interruptions = new Interruptions();
+  try {
+    // Nothing is held yet, and the connection is worth nothing to anybody.
+    interruptions.handle((signal) => process.exit(codeOfSignal(signal)));
+    const locks = await openLocks(request);
+    const reporter = new Reporter(output, request.style);
+    reporter.follow(locks);
+    try {
+      return await new Run(request, locks, reporter, interruptions).code();
+    } finally {
+      await locks.close();
+    }
+  } finally {
+    interruptions.dispose();
+  }
+}
+
+class Run {
+  readonly #request: RunRequest;
+  readonly #locks: Locks;
+  readonly #reporter: Reporter;
+  readonly #interruptions: Interruptions;
+
+  constructor(request: RunRequest, locks: Locks, reporter: Reporter, interruptions: Interruptions) {
+    this.#request = request;
+    this.#locks = locks;
+    this.#reporter = reporter;
+    this.#interruptions = interruptions;
+  }
+
+  async code(): Promise<number> {
+    const { name } = this.#request;
+    const hold = await this.#acquire();
+    if (hold === 'interrupted') return codeOfSignal(this.#interruptions.first ?? 'SIGTERM');
+    if (hold === null) {
+      this.#reporter.failed('busy', name, `lock ${quoted(name)} is busy`);
+      return EXIT.busy;
+    }
+    const end = await this.#work(hold);
+    const wasLost = hold.signal.aborted;
+    this.#reporter.ended(name, end);
+    const released = await this.#release(hold);
+    if (wasLost || released === false) {
+      const { reason } = hold.signal as { readonly reason?: Error };
+      const message = reason?.message ?? `lock ${quoted(name)} had gone before the command ended`;
+      this.#reporter.failed('lost', name, message);
+      return EXIT.lost;
+    }
+    return this.#codeOf(end);
+  }
+
+  async #acquire(): Promise<LockHandle | null | 'interrupted'> {
+    const { name, once, options, style } = this.#request;
+    const waiting = new AbortController();
+    this.#interruptions.handle(() => waiting.abort());
+    const lock = this.#locks.lock(name);
+    const progress =
+      style !== 'json' && process.stderr.isTTY ? new Progress(this.#locks, name, process.stderr) : undefined;
+    try {
+      const hold = once
+        ? await lock.tryAcquire({ ...options, signal: waiting.signal })
+        : await lock.acquire({ ...options, signal: waiting.signal });
+      if (!waiting.signal.aborted || hold === null) return hold;
+      // The signal came with the grant.
+      await this.#release(hold);
+      return 'interrupted';
+    } catch (error) {
+      if (waiting.signal.aborted) return 'interrupted';
+      throw error;
+    } finally {
+      progress?.stop();
+    }
+  }
+
+  /** Runs the command; resolves when it and everything that it started have gone. */
+  async #work(hold: LockHandle): Promise<CommandEnd> {
+    const { name, command, killAfter } = this.#request;
+    const [program, ...args] = command;
+    // KILL comes before a lock that nobody renews any more is free for others.
+    const guard = new Guard(Math.min(killAfter, hold.ttl / 2));
+    const group = new CommandGroup(program, args, {
+      ...process.env,
+      HOLDFAST_LOCK: name,
+      HOLDFAST_FENCING_TOKEN: String(hold.fencingToken),
+      HOLDFAST_OWNER: hold.owner,
+    });
+    const resume = followSuspension(group);
+    const forward = (signal: NodeJS.Signals): void => {
+      group.signal(signal);
+      // A shell's background jobs ignore INT and QUIT: they outlive the command that was told to end.
+      void group.commandEnded.then(() => group.terminate(killAfter));
+    };
+    const lost = (): void => group.terminate(killAfter);
+    this.#interruptions.handle(forward);
+    hold.signal.addEventListener('abort', lost, { once: true });
+    if (hold.signal.aborted) lost();
+    if (group.id !== undefined) {
+      guard.watch(group.id);
+      this.#reporter.started(name, group.id);
+    }
+    const end = await group.ended;
+    this.#interruptions.handle(() => undefined);
+    hold.signal.removeEventListener('abort', lost);
+    resume();
+    guard.dismiss();
+    return end;
+  }
+
+  /** Undefined where the outcome stays unknown: the command's end counts then, and the ttl frees the name. */
+  async #release(hold: LockHandle): Promise<boolean | undefined> {
+    try {
+      return await hold.release();
+    } catch (error) {
+      const message = `lock ${quoted(hold.name)} could not be given back: ${(error as Error).message}`;
+      this.#reporter.failed('unreleased', hold.name, message);
+      return undefined;
+    }
+  }
+
+  #codeOf(end: CommandEnd): number {
+    switch (end.kind) {
+      case 'exited':
+        return end.code;
+      case 'signalled':
+        return codeOfSignal(end.signal);
+      case 'unstartable': {
+        const { code, message } = end.error;
+        const [program] = this.#request.command;
+        const why = code === 'ENOENT' ? 'command not found' : message;
+        this.#reporter.failed('unstartable', this.#request.name, `${printable(program)}: ${why}`);
+        return code === 'ENOENT' ? EXIT.notFound : EXIT.notExecutable;
+      }
+    }
+  }
+}

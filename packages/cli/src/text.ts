@@ -1,0 +1,58 @@
+/**
+ * Text from elsewhere (names, owners, metadata) made safe for a terminal: everything that moves the cursor, sets a
+ * title, hides or reorders other text is shown as an escape instead.
+ */
+export function printable(text: string): string {
+  return text.replace(UNPRINTABLE, (character) => {
+    const short = SHORT[character];
+    return short ?? `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`;
+  });
+}
+
+/** As {@link printable}, in quotes where the text could be taken for something else: empty, with spaces or escapes. */
+export function quoted(text: string): string {
+  const safe = printable(text);
+  return safe === '' || safe !== text || /[\s"'\\]/.test(text) ? `"${safe.replaceAll('"', '\\"')}"` : text;
+}
+
+const SHORT: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t', '\u001b': '\\e' };
+
+/** Controls, what only formats (direction overrides, zero width), line and paragraph separators, halves of pairs. */
+const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu;
+
+/** Milliseconds for people: `850ms`, `12.5s`, `3m 20s`, `2h 5m`, `4d 1h`. */
+export function span(ms: number): string {
+  if (ms < 1000) return `${Math.round(ms)}ms`;
+  if (ms < 60_000) return `${Math.floor(ms / 100) / 10}s`;
+  const seconds = Math.floor(ms / 1000);
+  const parts: readonly (readonly [number, string])[] = [
+    [Math.floor(seconds / 86_400), 'd'],
+    [Math.floor(seconds / 3600) % 24, 'h'],
+    [Math.floor(seconds / 60) % 60, 'm'],
+    [seconds % 60, 's'],
+  ];
+  const first = parts.findIndex(([amount]) => amount > 0);
+  return parts
+    .slice(first, first + 2)
+    .filter(([amount]) => amount > 0)
+    .map(([amount, unit]) => `${amount}${unit}`)
+    .join(' ');
+}
+
+/** Rows under headings, each column as wide as its widest cell. */
+export function table(headings: readonly string[], rows: readonly (readonly string[])[]): string {
+  const all = [headings, ...rows];
+  const widths = headings.map((_, column) => Math.max(...all.map((row) => width(row[column] ?? ''))));
+  return all
+    .map((row) =>
+      row
+        .map((cell, column) => cell + ' '.repeat(Math.max(0, (widths[column] ?? 0) - width(cell))))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n');
+}
+
+function width(text: string): number {
+  return [...text].length;
+}
