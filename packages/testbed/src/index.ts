@@ -1,11 +1,17 @@
 export * from './processes/clock.js';
 export * from './processes/worker.js';
+export * from './proxy/matchers.js';
 export * from './proxy/proxy.js';
 export * from './servers/etcd.js';
 export * from './servers/handle.js';
+export * from './servers/mysql.js';
+export * from './servers/pgbouncer.js';
+export * from './servers/postgres.js';
 export * from './servers/redis.js';
+export * from './servers/redis-cluster.js';
+export * from './servers/redis-quorum.js';
+export * from './servers/redis-sentinel.js';
 export * from './servers/skip.js';
-export * from './servers/sql.js';
 export * from './servers/zookeeper.js';
 export { type CheckOptions, type CheckResult, checkHistory, type RuleResult } from './history/checker.js';
 export type { HistoryEvent } from './history/event.js';

@@ -86,7 +86,7 @@ export interface PartitionableHandle extends ServerHandle {
    */
   isolate(node: ServerNode): void;
   /** Ends every isolation. */
-  rejoin(): void;
+  rejoin(): Promise<void>;
 }
 
 /** What every `start…` function takes. */

@@ -1,0 +1,32 @@
+/** What the test process asks of its supervisor. Every request but `own` and `disown` is answered by its `id`. */
+export type Request =
+  | { readonly type: 'spawn'; readonly id: number; readonly process: ProcessOptions }
+  | { readonly type: 'signal'; readonly id: number; readonly key: number; readonly signal: NodeJS.Signals }
+  /** Removed when the test process has gone, after every process. */
+  | { readonly type: 'own'; readonly path: string }
+  | { readonly type: 'disown'; readonly path: string }
+  /** A command to run when the test process has gone, such as the removal of a container. */
+  | { readonly type: 'finally'; readonly key: string; readonly command: readonly string[] }
+  | { readonly type: 'forget'; readonly key: string };
+
+export interface ProcessOptions {
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string>>;
+  /** Receives stdout and stderr, appended. */
+  readonly logFile: string;
+  readonly uid?: number;
+  readonly gid?: number;
+}
+
+/** What the supervisor tells. `key` names a process: it is the `id` of its spawn request. */
+export type Report =
+  | { readonly type: 'done'; readonly id: number; readonly pid?: number }
+  | { readonly type: 'failed'; readonly id: number; readonly message: string }
+  | {
+      readonly type: 'exited';
+      readonly key: number;
+      readonly code: number | null;
+      readonly signal: NodeJS.Signals | null;
+    };
