@@ -1,1 +1,11 @@
-export {};
+export type { AnyClient, ClusterClient, RedisClient } from './client.js';
+export { fencedSet, fenceKeyOf, type ScriptClient } from './fenced-set.js';
+export { createBackend, redis, redisBackend } from './module.js';
+export {
+  driverParameters,
+  type NatMap,
+  type NodeAddress,
+  options,
+  type RedisBackendOptions,
+  schemes,
+} from './options.js';

@@ -1,0 +1,369 @@
+import { randomBytes } from 'node:crypto';
+import {
+  BackendError,
+  type BackendHost,
+  type Capabilities,
+  type Claim,
+  type Contended,
+  type Diagnosis,
+  type Grant,
+  type LockBackend,
+  type LockState,
+  MAX_DURATION,
+  type Renewal,
+  systemClock,
+} from '@holdfast/core';
+import { Cluster } from './cluster.js';
+import { diagnose } from './diagnose.js';
+import { isReply, toBackendError } from './errors.js';
+import { Keyspace } from './keys.js';
+import { type Confirmation, Link } from './link.js';
+import { DEFAULT_PREFIX, type RedisBackendOptions, type Topology, topologyOf } from './options.js';
+import { listNames } from './scan.js';
+import type { Script } from './script.js';
+import * as scripts from './scripts.generated.js';
+import type { Servers } from './servers.js';
+import { Single } from './single.js';
+import { LIVENESS, REFRESH_PERIOD, WaitingRoom } from './waiting-room.js';
+
+/**
+ * How long the tombstone of a claim lives that was given up with a request unanswered, ms: such a request may sit in
+ * a buffer on the way for as long as TCP and proxies keep trying.
+ */
+const TOMBSTONE = 120_000;
+
+/** Renewals sent in one go, so that ten thousand of them do not hold up the event loop. */
+const BATCH = 1000;
+
+const DEFAULT_CONFIRMATION_TIMEOUT = 500;
+
+/** Without a host (a backend used by itself). */
+const ALONE: BackendHost = {
+  clock: systemClock,
+  commandTimeout: 2000,
+  lost: () => undefined,
+  report: () => undefined,
+};
+
+/**
+ * Locks on one Redis server, on the master that Sentinel names, or on a cluster.
+ *
+ * The whole protocol is in `scripts/`: a lock is a key that expires, taken, fenced and queued for in one script. The
+ * queue follows three ideas: release wakes the head of the queue and leaves it there, so that the lock is reserved for
+ * it; every waiter gives signs of life, and whoever runs a script first removes those that stopped; messages are hints,
+ * so whatever a message would say is also asked for from time to time.
+ */
+export class RedisBackend implements LockBackend {
+  readonly name = 'redis';
+  readonly prefix: string;
+  readonly #topology: Topology;
+  readonly #keyspace: Keyspace;
+  readonly #confirmation: Confirmation | undefined;
+  readonly #instance = randomBytes(9).toString('base64url');
+  /** Owners with an attempt under way or without an answer: it may be executed after the release. */
+  readonly #unsettled = new Map<string, number>();
+  #host = ALONE;
+  #servers: Servers | undefined;
+  #subscription: Link | undefined;
+  #room: WaitingRoom | undefined;
+
+  constructor(options: RedisBackendOptions) {
+    this.#topology = topologyOf(options);
+    this.prefix = options.prefix ?? DEFAULT_PREFIX;
+    this.#keyspace = new Keyspace(this.prefix, this.#topology.keyPrefix);
+    const { minReplicas = 0, minReplicasTimeout = DEFAULT_CONFIRMATION_TIMEOUT } = options;
+    if (minReplicas > 0) this.#confirmation = { replicas: minReplicas, timeout: minReplicasTimeout };
+  }
+
+  async open(host: BackendHost = ALONE): Promise<Capabilities> {
+    this.#host = host;
+    const { clock } = host;
+    const servers = this.#connect(host);
+    this.#servers = servers;
+    const room = new WaitingRoom({
+      clock,
+      instance: this.#instance,
+      refresh: (name, members) => this.#refresh(name, members),
+      onRound: () => this.#checkSubscription(),
+    });
+    this.#room = room;
+    const channel = this.#keyspace.channels + this.#instance;
+    const subscription = new Link({
+      target: `${this.#topology.target} (subscription)`,
+      clock,
+      patience: Math.min(host.commandTimeout, REFRESH_PERIOD),
+      dial: () => {
+        const client = servers.dialSubscriber();
+        client.on('message', (_channel, message) => room.hear(message));
+        return client;
+      },
+      prepare: (client) => client.subscribe(channel),
+      // What was published while nobody listened is lost.
+      onReady: () => room.recheck(),
+    });
+    this.#subscription = subscription;
+    try {
+      await Promise.all([servers.open(), subscription.open()]);
+    } catch (error) {
+      throw toBackendError(error);
+    }
+    return {
+      fairness: 'fifo',
+      wake: 'push',
+      expiry: 'server-ttl',
+      consistency: servers.replicates ? 'async-replicated' : 'single-node',
+      crossProcess: true,
+      transferable: true,
+      minHold: 'server',
+      grace: LIVENESS,
+      ttl: { min: 10, max: MAX_DURATION, granularity: 1 },
+    };
+  }
+
+  async attempt(claim: Claim): Promise<Grant | Contended> {
+    const { name, owner } = claim;
+    const room = this.#waiting;
+    const { lock, fence, queue, alive } = this.#keyspace.keys(name);
+    if (claim.queue) room.enter(claim);
+    const sentAt = this.#host.clock.now();
+    this.#unsettled.set(owner, (this.#unsettled.get(owner) ?? 0) + 1);
+    const reply = await this.#write(
+      name,
+      scripts.acquire,
+      [lock, fence, this.#keyspace.gone(lock, owner), queue, alive],
+      [owner, claim.ttl, claim.metadata ?? '', room.memberOf(claim), this.#keyspace.channels],
+    ).catch((error: unknown) => {
+      // A reply is an outcome; without one the attempt may still be executed.
+      if (isReply((error as Error).cause)) this.#settled(owner);
+      throw error;
+    });
+    this.#settled(owner);
+    if (typeof reply === 'string') {
+      room.leave(owner);
+      return { claim, fencingToken: BigInt(reply), ttl: claim.ttl };
+    }
+    const contended = contendedFrom(reply);
+    if (claim.queue) room.queued(claim, contended, sentAt);
+    return contended;
+  }
+
+  awaitTurn(claim: Claim, _contended: Contended, signal: AbortSignal): Promise<void> {
+    return this.#waiting.turn(claim.owner, signal);
+  }
+
+  async renew(grants: readonly Grant[]): Promise<readonly Renewal[]> {
+    const renewals: Renewal[] = [];
+    for (let start = 0; start < grants.length; start += BATCH) {
+      const batch = grants.slice(start, start + BATCH);
+      renewals.push(...(await Promise.all(batch.map((grant) => this.#renew(grant, grant.ttl)))));
+    }
+    return renewals;
+  }
+
+  extend(grant: Grant, ttl: number): Promise<Renewal> {
+    return this.#renew(grant, ttl);
+  }
+
+  async release(claim: Claim, { keepFor = 0 }: { readonly keepFor?: number } = {}): Promise<boolean> {
+    const { name, owner } = claim;
+    const room = this.#waiting;
+    room.leave(owner);
+    const { lock, queue, alive } = this.#keyspace.keys(name);
+    const keys = [lock, queue, alive];
+    const unsettled = this.#unsettled.has(owner);
+    if (unsettled) keys.push(this.#keyspace.gone(lock, owner));
+    const reply = await this.#run(name, scripts.release, keys, [
+      owner,
+      room.memberOf(claim),
+      Math.ceil(keepFor),
+      this.#keyspace.channels,
+      TOMBSTONE,
+    ]);
+    if (unsettled) this.#unsettled.delete(owner);
+    return reply === 1;
+  }
+
+  async adopt(grant: Grant, newOwner: string): Promise<Grant | undefined> {
+    const { claim, fencingToken, ttl } = grant;
+    const { lock } = this.#keyspace.keys(claim.name);
+    const adopted = { ...claim, owner: newOwner };
+    const reply = await this.#write(
+      claim.name,
+      scripts.adopt,
+      [lock],
+      [mark(claim.owner, fencingToken), mark(newOwner, fencingToken), ttl],
+    );
+    return reply === 1 ? { claim: adopted, fencingToken, ttl } : undefined;
+  }
+
+  async inspect(name: string): Promise<LockState> {
+    const { lock, queue, alive } = this.#keyspace.keys(name);
+    return stateFrom(name, await this.#run(name, scripts.inspect, [lock, queue, alive], []));
+  }
+
+  async *list(prefix = ''): AsyncIterable<LockState> {
+    try {
+      for await (const names of listNames(await this.#opened.masters(), this.#keyspace, prefix)) {
+        const states = await Promise.all(names.map((name) => this.inspect(name)));
+        // A queue outlives its last waiter for a moment, and so may its name here.
+        yield* states.filter((state) => state.held || state.waiters.length > 0);
+      }
+    } catch (error) {
+      throw toBackendError(error);
+    }
+  }
+
+  async forceRelease(name: string, expected?: bigint): Promise<boolean> {
+    const { lock, forced, queue, alive } = this.#keyspace.keys(name);
+    const keys = [lock, forced, queue, alive];
+    return (await this.#run(name, scripts.force, keys, [`${expected ?? ''}`, this.#keyspace.channels])) === 1;
+  }
+
+  async close(): Promise<void> {
+    this.#room?.close();
+    this.#subscription?.close();
+    this.#servers?.close();
+  }
+
+  async diagnose(): Promise<readonly Diagnosis[]> {
+    const masters = await this.#opened.masters();
+    return diagnose(masters, {
+      clock: this.#host.clock,
+      minReplicas: this.#confirmation?.replicas ?? 0,
+    });
+  }
+
+  #connect({ clock, commandTimeout }: BackendHost): Servers {
+    const host = {
+      clock,
+      patience: commandTimeout,
+      onDown: () => undefined,
+      // Whatever our waiters missed meanwhile shows at the next sign of life, which is late already.
+      onReady: () => this.#room?.recheck(),
+    };
+    return this.#topology.kind === 'cluster'
+      ? new Cluster(this.#topology, host)
+      : new Single(this.#topology, host);
+  }
+
+  async #renew(grant: Grant, ttl: number): Promise<Renewal> {
+    const { name, owner } = grant.claim;
+    const { lock, forced } = this.#keyspace.keys(name);
+    try {
+      const reply = await this.#write(name, scripts.renew, [lock], [mark(owner, grant.fencingToken), ttl]);
+      if (reply === 1) return { renewed: true, ttl };
+      const broken = await this.#opened.run(scripts.peek, [forced], []);
+      return { renewed: false, reason: broken === String(grant.fencingToken) ? 'forced' : 'superseded' };
+    } catch (error) {
+      return { renewed: 'unknown', error: toBackendError(error, { lockName: name }) };
+    }
+  }
+
+  async #refresh(name: string, members: readonly string[]) {
+    const { lock, queue, alive } = this.#keyspace.keys(name);
+    // Unanswered for a whole period, the connection is not worth waiting for: a new one may still keep the places.
+    const impatient = this.#host.clock.setTimer(REFRESH_PERIOD, () =>
+      this.#opened.linkOf(lock).suspect(REFRESH_PERIOD),
+    );
+    try {
+      const reply = await this.#run(name, scripts.refresh, [lock, queue, alive], members);
+      const [head, left, ...gone] = reply as [string, number, ...string[]];
+      return { head, left, gone };
+    } finally {
+      impatient.cancel();
+    }
+  }
+
+  /** A subscription that has silently died would cost every waiter its messages. */
+  #checkSubscription(): void {
+    // Unanswered, it makes the link dial again; that is all that is wanted of it.
+    this.#subscription?.call('ping', []).catch(() => undefined);
+  }
+
+  /** Runs a script whose effect a client will rely on: with `minReplicas` it counts once enough replicas have it. */
+  async #write(
+    name: string,
+    script: Script,
+    keys: readonly string[],
+    args: readonly (string | number)[],
+  ): Promise<unknown> {
+    const confirmation = this.#confirmation;
+    if (confirmation === undefined) return this.#run(name, script, keys, args);
+    const { reply, replicas } = await this.#opened
+      .runConfirmed(script, keys, args, confirmation)
+      .catch((error: unknown) => {
+        throw toBackendError(error, { lockName: name });
+      });
+    if (replicas >= confirmation.replicas) return reply;
+    throw new BackendError(
+      'BACKEND_UNAVAILABLE',
+      `only ${replicas} of ${confirmation.replicas} replicas confirmed lock ${JSON.stringify(name)} within ` +
+        `${confirmation.timeout} ms; see minReplicas`,
+      { lockName: name },
+    );
+  }
+
+  #run(
+    name: string,
+    script: Script,
+    keys: readonly string[],
+    args: readonly (string | number)[],
+  ): Promise<unknown> {
+    return this.#opened.run(script, keys, args).catch((error: unknown) => {
+      throw toBackendError(error, { lockName: name });
+    });
+  }
+
+  #settled(owner: string): void {
+    const others = (this.#unsettled.get(owner) ?? 1) - 1;
+    if (others === 0) this.#unsettled.delete(owner);
+    else this.#unsettled.set(owner, others);
+  }
+
+  get #opened(): Servers {
+    if (this.#servers === undefined) throw new Error('open() comes first');
+    return this.#servers;
+  }
+
+  get #waiting(): WaitingRoom {
+    if (this.#room === undefined) throw new Error('open() comes first');
+    return this.#room;
+  }
+}
+
+/** How a lock's value begins while the grant lives. */
+function mark(owner: string, token: bigint): string {
+  return `${owner}\n${token}\n`;
+}
+
+/** { holder, held since, position or 0, ms left } */
+function contendedFrom(reply: unknown): Contended {
+  const [holder, since, position, left] = reply as [string, string, number, number];
+  return {
+    ...(holder === '' ? {} : { holder: { owner: holder, since: new Date(Number(since)) } }),
+    ...(position === 0 ? {} : { position }),
+    retryAfter: Math.max(0, left),
+  };
+}
+
+/** { value or null, ms left, members… } */
+function stateFrom(name: string, reply: unknown): LockState {
+  const [value, left, ...members] = reply as [string | null, number, ...string[]];
+  const waiters = members.map((member, index) => ({
+    owner: member.slice(member.indexOf(' ') + 1),
+    position: index + 1,
+  }));
+  if (value === null) return { name, held: false, waiters };
+  const [owner = '', token = '0', since = '0', ...metadata] = value.split('\n');
+  const text = metadata.join('\n');
+  return {
+    name,
+    held: true,
+    ...(owner === '' ? {} : { owner }),
+    fencingToken: BigInt(token),
+    acquiredAt: new Date(Number(since)),
+    expiresIn: Math.max(0, left),
+    ...(text === '' ? {} : { metadata: text }),
+    waiters,
+  };
+}

@@ -1,0 +1,79 @@
+/**
+ * What we call on an ioredis client. Typed by its methods, so that another copy or version of ioredis is accepted.
+ * Checked with ioredis 5.11 and 6.0.
+ */
+export interface Client {
+  readonly stream?: Socket | undefined;
+  connect(): Promise<unknown>;
+  disconnect(): void;
+  call(command: string, args: readonly (string | number)[]): Promise<unknown>;
+  on(event: 'error', listener: (error: Error) => void): unknown;
+  on(event: 'connect' | 'end', listener: () => void): unknown;
+  on(event: 'message', listener: (channel: string, message: string) => void): unknown;
+  subscribe(channel: string): Promise<unknown>;
+}
+
+/** The part of a socket that we use. A custom `Connector` may lack some of it. */
+export interface Socket {
+  cork?(): void;
+  uncork?(): void;
+  unref?(): unknown;
+  destroy?(): unknown;
+}
+
+/** An ioredis `Redis` that the application made. We only read its options, through `duplicate`. */
+export interface RedisClient {
+  readonly isCluster?: false | undefined;
+  readonly options: { readonly keyPrefix?: string | undefined; readonly db?: number | undefined };
+  duplicate(override?: Record<string, unknown>): unknown;
+}
+
+/** An ioredis `Cluster` that the application made. We only read its options. */
+export interface ClusterClient {
+  readonly isCluster: true;
+  readonly options: {
+    readonly keyPrefix?: string | undefined;
+    readonly redisOptions?: object | undefined;
+    readonly natMap?: unknown;
+    readonly useSRVRecords?: boolean | undefined;
+  };
+}
+
+/** Any client of ioredis. */
+export type AnyClient = RedisClient | ClusterClient;
+
+/** What our own connections insist on, whatever the application's client is set to. */
+export function ourOptions(connectionName: string, connectTimeout: number): Record<string, unknown> {
+  return {
+    connectionName,
+    connectTimeout,
+    lazyConnect: true,
+    // A connection lives once: its successor is ours to make, so that no command is ever sent again behind our back.
+    retryStrategy: null,
+    reconnectOnError: null,
+    sentinelRetryStrategy: null,
+    sentinelCommandTimeout: connectTimeout,
+    failoverDetector: false,
+    maxRetriesPerRequest: 0,
+    enableOfflineQueue: false,
+    autoResubscribe: false,
+    autoResendUnfulfilledCommands: false,
+    enableReadyCheck: false,
+    enableAutoPipelining: false,
+    disableClientInfo: true,
+    monitor: false,
+    readOnly: false,
+    role: 'master',
+    // The link notices silence by itself, for all commands with one timer.
+    commandTimeout: undefined,
+    socketTimeout: undefined,
+    // Keys carry the prefix already, and so do channels and patterns, where ioredis would not put it.
+    keyPrefix: '',
+    stringNumbers: false,
+    // ioredis 6 speaks RESP3 by default, 5 does not: one protocol, one behaviour.
+    protocol: 2,
+    replyMapping: 'legacy',
+    himportFieldsets: undefined,
+    scripts: undefined,
+  };
+}

@@ -1,0 +1,78 @@
+/** The keys of one name, all in one hash slot: the name in braces is the hash tag, whatever the name. */
+export interface Keys {
+  /** The lock itself; its expiry is the lock's. */
+  readonly lock: string;
+  /** The last token. */
+  readonly fence: string;
+  /** Waiters by order of arrival. */
+  readonly queue: string;
+  /** The same waiters by the moment until which they count as alive. */
+  readonly alive: string;
+  /** The token of the grant that was broken by force last. */
+  readonly forced: string;
+}
+
+const ESCAPES: Readonly<Record<string, string>> = { '%': '%25', '{': '%7B', '}': '%7D' };
+
+/**
+ * Where a tenant's keys and channels are. A brace in a name would end the hash tag early, or start it elsewhere, and
+ * tear the name's keys apart in a cluster: braces are escaped.
+ */
+export class Keyspace {
+  /** What every key and channel of ours begins with. */
+  readonly root: string;
+
+  /**
+   * @param prefix isolates tenants
+   * @param keyPrefix of a client that was handed in; put on by us, because the client puts it on keys alone
+   */
+  constructor(prefix: string, keyPrefix = '') {
+    this.root = `${keyPrefix}${prefix}:`;
+  }
+
+  keys(name: string): Keys {
+    const lock = this.lock(name);
+    return {
+      lock,
+      fence: `${lock}:fence`,
+      queue: `${lock}:queue`,
+      alive: `${lock}:alive`,
+      forced: `${lock}:forced`,
+    };
+  }
+
+  lock(name: string): string {
+    return `${this.root}{${escapeName(name)}}`;
+  }
+
+  /** Says that a claim has been given up, to a request of it that is still under way. */
+  gone(lock: string, owner: string): string {
+    return `${lock}:gone:${owner}`;
+  }
+
+  /** What the channels of all instances begin with. */
+  get channels(): string {
+    return `${this.root}wake:`;
+  }
+
+  /** A glob for the keys of all names that begin with `prefix`. */
+  pattern(prefix: string): string {
+    return `${`${this.root}{${escapeName(prefix)}`.replace(/[*?[\]\\]/g, '\\$&')}*`;
+  }
+
+  /** The name whose lock or queue this key is; undefined for any other key. */
+  nameOf(key: string): string | undefined {
+    const end = key.lastIndexOf('}');
+    const suffix = key.slice(end + 1);
+    if (suffix !== '' && suffix !== ':queue') return undefined;
+    return unescapeName(key.slice(this.root.length + 1, end));
+  }
+}
+
+function escapeName(name: string): string {
+  return /[%{}]/.test(name) ? name.replace(/[%{}]/g, (character) => ESCAPES[character] ?? character) : name;
+}
+
+function unescapeName(text: string): string {
+  return text.replace(/%(25|7B|7D)/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)));
+}

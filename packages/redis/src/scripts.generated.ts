@@ -1,0 +1,406 @@
+// Made from scripts/*.lua by scripts/embed-lua.mjs. Change those, then run: pnpm --filter @holdfast/redis build
+import type { Script } from './script.js';
+
+export const acquire: Script = {
+  sha: '6411aac7dc2b62ba6cd50e92b1b0b441dc6c2983',
+  source: `-- Takes the lock, or joins the queue: taking, fencing and queueing are one atomic step and one round trip.
+--
+-- KEYS  1 lock   2 fence   3 gone (this owner's tombstone)   4 queue   5 alive
+-- ARGV  1 owner   2 ttl in ms   3 metadata   4 queue member, or '' not to join   5 channel prefix
+--
+-- The lock's value is 'owner LF token LF acquired (server ms) LF metadata', and the key's expiry is the lock's.
+--
+-- Returns the token as a string (a number would lose digits above 2^53 in the client) when the lock is the owner's,
+-- else { holder, held since, position or 0, ms until the holder's time ends }.
+
+-- Shared by the scripts that touch a queue.
+--
+-- A name's queue is two sorted sets with the same members: \`queue\` by ticket (the order of arrival) and \`alive\` by the
+-- moment, in server milliseconds, until which a waiter counts as alive. A member is '<instance> <owner>': the instance
+-- says on which channel the waiter listens.
+
+-- Removes every waiter whose liveness has run out, however many died together, and returns the head of the rest.
+-- Every script does this first: a script that trusted a dead head would hold the lock for it.
+local function live_head(queue, alive, millis)
+  local dead = redis.call('ZRANGEBYSCORE', alive, '-inf', millis)
+  for _, member in ipairs(dead) do
+    redis.call('ZREM', queue, member)
+    redis.call('ZREM', alive, member)
+  end
+  return redis.call('ZRANGE', queue, 0, 0)[1]
+end
+
+-- Tells the head when its next attempt is worth it: in \`left\` milliseconds, 0 is now. The head keeps its place until
+-- its own attempt takes the lock: popped on wake-up, a live waiter that is slow to answer would lose its turn.
+local function wake(channels, head, left)
+  local instance, owner = string.match(head, '^(%S+) (.*)$')
+  redis.call('PUBLISH', channels .. instance, left .. ' ' .. owner)
+end
+
+-- How long a waiter counts as alive after its last sign of life, ms.
+local LIVENESS = 5000
+-- Below this ttl, ms, a holder may be gone before the next head has asked for itself (it does so every third of LIVENESS).
+local SHORT = 2000
+-- How long the counter outlives the last grant, ms. Losing it costs nothing: the server's clock, in the token, is past it.
+local FENCE = 86400000
+
+local owner = ARGV[1] .. '\\n'
+local ttl = tonumber(ARGV[2])
+local member = ARGV[4]
+
+local found = redis.call('MGET', KEYS[1], KEYS[2], KEYS[3])
+local lock, fence = found[1], found[2]
+
+-- Given up while a request was unanswered: this is that request, late. Granting it would lock the name for nobody.
+if found[3] then
+  return redis.error_reply('GONE this claim has been given up')
+end
+
+-- Ours already: the request was sent again. It never shortens what an earlier one was promised.
+if lock and string.sub(lock, 1, #owner) == owner then
+  if redis.call('PTTL', KEYS[1]) <= ttl then
+    redis.call('PEXPIRE', KEYS[1], ttl)
+  end
+  if member ~= '' and redis.call('ZREM', KEYS[4], member) == 1 then
+    redis.call('ZREM', KEYS[5], member)
+  end
+  return string.match(lock, '\\n(%d+)\\n')
+end
+
+local time = redis.call('TIME')
+local micros = time[1] * 1000000 + time[2]
+local millis = math.floor(micros / 1000)
+
+local head
+if redis.call('EXISTS', KEYS[4]) == 1 then
+  head = live_head(KEYS[4], KEYS[5], millis)
+end
+
+-- A live waiter is not overtaken, by \`tryAcquire\` either.
+if not lock and (not head or head == member) then
+  local token, keep = micros, FENCE
+  if fence and fence + 1 > micros then
+    -- The clock is behind the counter: the counter must then live until the clock has caught up.
+    token = fence + 1
+    keep = FENCE + math.ceil((token - micros) / 1000)
+  end
+  token = string.format('%.0f', token)
+  redis.call('SET', KEYS[2], token, 'PX', keep)
+  redis.call('SET', KEYS[1], owner .. token .. '\\n' .. millis .. '\\n' .. ARGV[3], 'PX', ttl)
+  if head then
+    redis.call('ZREM', KEYS[4], member)
+    redis.call('ZREM', KEYS[5], member)
+    local next_head = ttl < SHORT and redis.call('ZRANGE', KEYS[4], 0, 0)[1]
+    if next_head then
+      wake(ARGV[5], next_head, ttl)
+    end
+  end
+  return token
+end
+
+local position = 0
+if member ~= '' then
+  if not redis.call('ZSCORE', KEYS[4], member) then
+    local last = redis.call('ZREVRANGE', KEYS[4], 0, 0, 'WITHSCORES')[2]
+    redis.call('ZADD', KEYS[4], (last or 0) + 1, member)
+  end
+  redis.call('ZADD', KEYS[5], millis + LIVENESS, member)
+  -- The queue goes with its last live waiter, also where nobody asks for this name again.
+  redis.call('PEXPIRE', KEYS[4], LIVENESS)
+  redis.call('PEXPIRE', KEYS[5], LIVENESS)
+  position = redis.call('ZRANK', KEYS[4], member) + 1
+end
+
+if not lock then
+  -- Free, and reserved for the head, who may have missed its message.
+  wake(ARGV[5], head, 0)
+  return { '', '', position, 0 }
+end
+local holder, since = string.match(lock, '^([^\\n]*)\\n%d+\\n(%d+)\\n')
+return { holder, since, position, redis.call('PTTL', KEYS[1]) }
+`,
+};
+
+export const adopt: Script = {
+  sha: 'a4d321c5da54f30c78cfeccc8bc2c509f9531c2f',
+  source: `-- Replaces the owner of a grant in one step and keeps its token.
+--
+-- KEYS  1 lock
+-- ARGV  1 'old owner LF token LF'   2 'new owner LF token LF'   3 ttl in ms
+--
+-- Returns 1, or 0 when the grant is not the present one: of two adopters one gets it. Sent again by the one who got
+-- it, it says 1 again.
+
+local lock = redis.call('GET', KEYS[1])
+if not lock then
+  return 0
+end
+local rest
+if string.sub(lock, 1, #ARGV[1]) == ARGV[1] then
+  rest = string.sub(lock, #ARGV[1] + 1)
+elseif string.sub(lock, 1, #ARGV[2]) == ARGV[2] then
+  rest = string.sub(lock, #ARGV[2] + 1)
+else
+  return 0
+end
+local left = redis.call('PTTL', KEYS[1])
+redis.call('SET', KEYS[1], ARGV[2] .. rest, 'PX', math.max(left, tonumber(ARGV[3])))
+return 1
+`,
+};
+
+export const fencedSet: Script = {
+  sha: 'c8b990ef907ce384da5d2827068d865db9983f1f',
+  source: `-- Writes only where no newer token has written.
+--
+-- KEYS  1 the value's key   2 the key that remembers the newest token
+-- ARGV  1 value   2 token
+--
+-- Returns false when written, else the newer token. Tokens are compared as decimal strings: those of other backends
+-- may exceed 2^53, which a Lua number cannot hold exactly.
+
+local newest = redis.call('GET', KEYS[2])
+local token = ARGV[2]
+if newest and (#newest > #token or (#newest == #token and newest > token)) then
+  return newest
+end
+redis.call('SET', KEYS[2], token)
+redis.call('SET', KEYS[1], ARGV[1])
+return false
+`,
+};
+
+export const force: Script = {
+  sha: '69b60cb8e3789157b70432344f198973579dbd35',
+  source: `-- Frees the name whoever holds it, tail included. The queue stays, and its head is woken.
+--
+-- KEYS  1 lock   2 forced   3 queue   4 alive
+-- ARGV  1 only this token, or ''   2 channel prefix
+--
+-- Returns 1 if something was freed. The mark in \`forced\` tells the holder, at its next renewal, that it was forced.
+
+-- Shared by the scripts that touch a queue.
+--
+-- A name's queue is two sorted sets with the same members: \`queue\` by ticket (the order of arrival) and \`alive\` by the
+-- moment, in server milliseconds, until which a waiter counts as alive. A member is '<instance> <owner>': the instance
+-- says on which channel the waiter listens.
+
+-- Removes every waiter whose liveness has run out, however many died together, and returns the head of the rest.
+-- Every script does this first: a script that trusted a dead head would hold the lock for it.
+local function live_head(queue, alive, millis)
+  local dead = redis.call('ZRANGEBYSCORE', alive, '-inf', millis)
+  for _, member in ipairs(dead) do
+    redis.call('ZREM', queue, member)
+    redis.call('ZREM', alive, member)
+  end
+  return redis.call('ZRANGE', queue, 0, 0)[1]
+end
+
+-- Tells the head when its next attempt is worth it: in \`left\` milliseconds, 0 is now. The head keeps its place until
+-- its own attempt takes the lock: popped on wake-up, a live waiter that is slow to answer would lose its turn.
+local function wake(channels, head, left)
+  local instance, owner = string.match(head, '^(%S+) (.*)$')
+  redis.call('PUBLISH', channels .. instance, left .. ' ' .. owner)
+end
+
+local lock = redis.call('GET', KEYS[1])
+if not lock then
+  return 0
+end
+local token = string.match(lock, '\\n(%d+)\\n')
+if ARGV[1] ~= '' and ARGV[1] ~= token then
+  return 0
+end
+
+redis.call('SET', KEYS[2], token, 'PX', math.max(redis.call('PTTL', KEYS[1]), 1))
+redis.call('DEL', KEYS[1])
+
+local time = redis.call('TIME')
+local head = live_head(KEYS[3], KEYS[4], math.floor(time[1] * 1000 + time[2] / 1000))
+if head then
+  wake(ARGV[2], head, 0)
+end
+return 1
+`,
+};
+
+export const inspect: Script = {
+  sha: '32daac2c48e10e9232293a7b4440f60c7c96026a',
+  source: `-- The state of one name. Reads only.
+--
+-- KEYS  1 lock   2 queue   3 alive
+--
+-- Returns { lock's value or false, ms left, live members in order... }.
+
+local time = redis.call('TIME')
+local millis = math.floor(time[1] * 1000 + time[2] / 1000)
+
+local alive = {}
+for _, member in ipairs(redis.call('ZRANGEBYSCORE', KEYS[3], '(' .. millis, '+inf')) do
+  alive[member] = true
+end
+
+local answer = { redis.call('GET', KEYS[1]), redis.call('PTTL', KEYS[1]) }
+for _, member in ipairs(redis.call('ZRANGE', KEYS[2], 0, -1)) do
+  if alive[member] then
+    answer[#answer + 1] = member
+  end
+end
+return answer
+`,
+};
+
+export const peek: Script = {
+  sha: '849030699cbb7f662d483b3a55b5f24183183984',
+  source: `-- Reads one key.
+--
+-- KEYS  1 any string
+return redis.call('GET', KEYS[1])
+`,
+};
+
+export const refresh: Script = {
+  sha: 'e2528b1ca3c3afdb3ce11752ba38375088e909f5',
+  source: `-- Keeps the places of one instance's waiters for one name.
+--
+-- KEYS  1 lock   2 queue   3 alive
+-- ARGV  queue members
+--
+-- Returns { head or '', ms until the holder's time ends (0: free), members that have lost their place... }.
+
+-- Shared by the scripts that touch a queue.
+--
+-- A name's queue is two sorted sets with the same members: \`queue\` by ticket (the order of arrival) and \`alive\` by the
+-- moment, in server milliseconds, until which a waiter counts as alive. A member is '<instance> <owner>': the instance
+-- says on which channel the waiter listens.
+
+-- Removes every waiter whose liveness has run out, however many died together, and returns the head of the rest.
+-- Every script does this first: a script that trusted a dead head would hold the lock for it.
+local function live_head(queue, alive, millis)
+  local dead = redis.call('ZRANGEBYSCORE', alive, '-inf', millis)
+  for _, member in ipairs(dead) do
+    redis.call('ZREM', queue, member)
+    redis.call('ZREM', alive, member)
+  end
+  return redis.call('ZRANGE', queue, 0, 0)[1]
+end
+
+-- Tells the head when its next attempt is worth it: in \`left\` milliseconds, 0 is now. The head keeps its place until
+-- its own attempt takes the lock: popped on wake-up, a live waiter that is slow to answer would lose its turn.
+local function wake(channels, head, left)
+  local instance, owner = string.match(head, '^(%S+) (.*)$')
+  redis.call('PUBLISH', channels .. instance, left .. ' ' .. owner)
+end
+
+-- As in acquire.lua.
+local LIVENESS = 5000
+
+local time = redis.call('TIME')
+local millis = math.floor(time[1] * 1000 + time[2] / 1000)
+local head = live_head(KEYS[2], KEYS[3], millis)
+
+local answer = { head or '', math.max(redis.call('PTTL', KEYS[1]), 0) }
+for _, member in ipairs(ARGV) do
+  -- Only what is there: a refresh that arrives after the cancel must not queue the waiter again.
+  if redis.call('ZSCORE', KEYS[3], member) then
+    redis.call('ZADD', KEYS[3], millis + LIVENESS, member)
+  else
+    answer[#answer + 1] = member
+  end
+end
+redis.call('PEXPIRE', KEYS[2], LIVENESS)
+redis.call('PEXPIRE', KEYS[3], LIVENESS)
+return answer
+`,
+};
+
+export const release: Script = {
+  sha: 'd69385108bf2c3d0d157bace1be96ccd988a3239',
+  source: `-- Gives back whatever the claim has, the lock or its place in the queue, and nobody else's; then wakes the next waiter
+-- if the lock is free. Release and cancel are one script: a waiter that gives up may have been granted meanwhile.
+--
+-- KEYS  1 lock   2 queue   3 alive   4 gone (only when a tombstone is wanted)
+-- ARGV  1 owner   2 queue member, or ''   3 ms to keep the name taken without owner, or 0   4 channel prefix
+--       5 ms that the tombstone lives
+--
+-- Returns 1 if this call freed the owner's lock, else 0.
+
+-- Shared by the scripts that touch a queue.
+--
+-- A name's queue is two sorted sets with the same members: \`queue\` by ticket (the order of arrival) and \`alive\` by the
+-- moment, in server milliseconds, until which a waiter counts as alive. A member is '<instance> <owner>': the instance
+-- says on which channel the waiter listens.
+
+-- Removes every waiter whose liveness has run out, however many died together, and returns the head of the rest.
+-- Every script does this first: a script that trusted a dead head would hold the lock for it.
+local function live_head(queue, alive, millis)
+  local dead = redis.call('ZRANGEBYSCORE', alive, '-inf', millis)
+  for _, member in ipairs(dead) do
+    redis.call('ZREM', queue, member)
+    redis.call('ZREM', alive, member)
+  end
+  return redis.call('ZRANGE', queue, 0, 0)[1]
+end
+
+-- Tells the head when its next attempt is worth it: in \`left\` milliseconds, 0 is now. The head keeps its place until
+-- its own attempt takes the lock: popped on wake-up, a live waiter that is slow to answer would lose its turn.
+local function wake(channels, head, left)
+  local instance, owner = string.match(head, '^(%S+) (.*)$')
+  redis.call('PUBLISH', channels .. instance, left .. ' ' .. owner)
+end
+
+local owner = ARGV[1] .. '\\n'
+local keep = tonumber(ARGV[3])
+
+local lock = redis.call('GET', KEYS[1])
+local mine = lock and string.sub(lock, 1, #owner) == owner
+
+if mine then
+  if keep > 0 then
+    redis.call('SET', KEYS[1], string.sub(lock, #owner), 'PX', keep)
+  else
+    redis.call('DEL', KEYS[1])
+  end
+end
+
+-- A request of this claim may still be under way: it must find that the claim is over.
+if KEYS[4] then
+  redis.call('SET', KEYS[4], '1', 'PX', ARGV[5])
+end
+
+if redis.call('EXISTS', KEYS[2]) == 1 then
+  local time = redis.call('TIME')
+  if ARGV[2] ~= '' then
+    redis.call('ZREM', KEYS[2], ARGV[2])
+    redis.call('ZREM', KEYS[3], ARGV[2])
+  end
+  local head = live_head(KEYS[2], KEYS[3], math.floor(time[1] * 1000 + time[2] / 1000))
+  if head and (mine or not lock) then
+    wake(ARGV[4], head, mine and keep or 0)
+  end
+end
+
+return mine and 1 or 0
+`,
+};
+
+export const renew: Script = {
+  sha: '0efab5eabee514269dd98f2833ad5ac62b75095d',
+  source: `-- Renews one grant. One key alone, so that it goes through while a cluster moves the slot.
+--
+-- KEYS  1 lock
+-- ARGV  1 'owner LF token LF'   2 ttl in ms
+--
+-- Returns 1, or 0 when the grant is no longer the present one. It never creates the key and never shortens its life:
+-- a late renewal must not cut what a later one was promised.
+
+local lock = redis.call('GET', KEYS[1])
+if not lock or string.sub(lock, 1, #ARGV[1]) ~= ARGV[1] then
+  return 0
+end
+if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[2]) then
+  redis.call('PEXPIRE', KEYS[1], ARGV[2])
+end
+return 1
+`,
+};
