@@ -3,4 +3,8 @@ import { build, install, root, run } from './workspace.mjs';
 
 await install();
 await build('--filter=holdfast...');
-process.exitCode = await run(process.execPath, [`${root}/packages/cli/dist/main.js`, 'demo', ...process.argv.slice(2)]);
+process.exitCode = await run(process.execPath, [
+  `${root}/packages/cli/dist/main.js`,
+  'demo',
+  ...process.argv.slice(2),
+]);

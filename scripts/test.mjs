@@ -60,8 +60,12 @@ await build();
 await step('format and lint', () => tool('biome', 'ci', '.'));
 await step('types of the tests', () => tool('tsc', '-p', 'tsconfig.test.json'));
 for (const name of folders) {
-  await step(`package ${name}: publint`, () => tool('publint', '--strict', '--pack', 'npm', `packages/${name}`));
-  await step(`package ${name}: types`, () => tool('attw', '--pack', `packages/${name}`, '--profile', 'esm-only', '--quiet'));
+  await step(`package ${name}: publint`, () =>
+    tool('publint', '--strict', '--pack', 'npm', `packages/${name}`),
+  );
+  await step(`package ${name}: types`, () =>
+    tool('attw', '--pack', `packages/${name}`, '--profile', 'esm-only', '--quiet'),
+  );
 }
 await tests();
 await step('mutants', () => run(process.execPath, ['packages/conformance/dist/mutants/run.js']));

@@ -1,0 +1,121 @@
+import type { SubjectClient } from './subject.js';
+
+/** What a worker process is told to do. */
+export type Task =
+  | { readonly kind: 'sequential'; readonly ms: number }
+  | { readonly kind: 'parallel'; readonly loops: number; readonly ms: number }
+  | { readonly kind: 'contended'; readonly waiters: number; readonly ms: number; readonly name: string }
+  | { readonly kind: 'probe'; readonly ms: number }
+  | { readonly kind: 'hold'; readonly locks: number; readonly ms: number };
+
+/** What a worker process found. */
+export type Finding =
+  | { readonly kind: 'rate'; readonly perSecond: number; readonly cpuPerOperation: number }
+  | {
+      readonly kind: 'contended';
+      /** When each grant came and was given back, in ms on the machine's monotonic clock: comparable between processes. */
+      readonly holds: readonly (readonly [granted: number, released: number])[];
+      readonly grantsOfWaiter: readonly number[];
+    }
+  | { readonly kind: 'latencies'; readonly ms: readonly number[] }
+  | { readonly kind: 'hold'; readonly cores: number; readonly rss: number; readonly acquireMs: number };
+
+/** Runs a task on an open client. */
+export async function perform(client: SubjectClient, task: Task): Promise<Finding> {
+  switch (task.kind) {
+    case 'sequential':
+      return rate(1, task.ms, (loop) => pair(client, `sequential-${process.pid}-${loop}`));
+    case 'parallel':
+      return rate(task.loops, task.ms, (loop) => pair(client, `parallel-${process.pid}-${loop}`));
+    case 'contended':
+      return contended(client, task);
+    case 'probe':
+      return probe(client, task.ms);
+    case 'hold':
+      return hold(client, task);
+  }
+}
+
+async function pair(client: SubjectClient, name: string): Promise<void> {
+  const release = await client.acquire(name);
+  await release();
+}
+
+async function rate(loops: number, ms: number, operation: (loop: number) => Promise<void>): Promise<Finding> {
+  const start = now();
+  const end = start + ms;
+  const cpu = process.cpuUsage();
+  let count = 0;
+  const loop = async (index: number): Promise<void> => {
+    while (now() < end) {
+      await operation(index);
+      count++;
+    }
+  };
+  await Promise.all(Array.from({ length: loops }, (_, index) => loop(index)));
+  const { user, system } = process.cpuUsage(cpu);
+  return {
+    kind: 'rate',
+    perSecond: (count / (now() - start)) * 1000,
+    cpuPerOperation: (user + system) / 1000 / count,
+  };
+}
+
+async function contended(
+  client: SubjectClient,
+  task: Extract<Task, { kind: 'contended' }>,
+): Promise<Finding> {
+  const end = now() + task.ms;
+  const holds: [number, number][] = [];
+  const loop = async (): Promise<number> => {
+    let grants = 0;
+    while (now() < end) {
+      const release = await client.acquire(task.name);
+      const granted = now();
+      grants++;
+      const releasing = release();
+      holds.push([granted, now()]);
+      await releasing;
+    }
+    return grants;
+  };
+  const grantsOfWaiter = await Promise.all(Array.from({ length: task.waiters }, loop));
+  return { kind: 'contended', holds, grantsOfWaiter };
+}
+
+async function probe(client: SubjectClient, ms: number): Promise<Finding> {
+  const end = now() + ms;
+  const latencies: number[] = [];
+  while (now() < end) {
+    const start = now();
+    await client.probe?.();
+    latencies.push(now() - start);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+  return { kind: 'latencies', ms: latencies };
+}
+
+async function hold(client: SubjectClient, task: Extract<Task, { kind: 'hold' }>): Promise<Finding> {
+  const start = now();
+  const releases: (() => Promise<unknown>)[] = [];
+  for (let from = 0; from < task.locks; from += 500) {
+    const batch = Array.from({ length: Math.min(500, task.locks - from) }, (_, index) =>
+      client.acquire(`held-${process.pid}-${from + index}`),
+    );
+    releases.push(...(await Promise.all(batch)));
+  }
+  const acquireMs = now() - start;
+  const cpu = process.cpuUsage();
+  const measured = now();
+  await new Promise((resolve) => setTimeout(resolve, task.ms));
+  const { user, system } = process.cpuUsage(cpu);
+  const cores = (user + system) / 1000 / (now() - measured);
+  const rss = process.memoryUsage.rss();
+  await Promise.all(releases.map((release) => release()));
+  return { kind: 'hold', cores, rss, acquireMs };
+}
+
+/** Monotonic and shared by all processes of the machine. */
+function now(): number {
+  return Number(process.hrtime.bigint()) / 1e6;
+}

@@ -1,0 +1,120 @@
+import { randomUUID } from 'node:crypto';
+import { Verrou } from '@verrou/core';
+import { redisStore } from '@verrou/core/drivers/redis';
+import { Redis } from 'ioredis';
+import { Mutex } from 'redis-semaphore';
+import Redlock from 'redlock';
+import type { Subject } from '../subject.js';
+import { holdfast } from './holdfast.js';
+
+const COMPARE_AND_DELETE = `
+if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
+return 0`;
+
+/** SET NX PX and a compare-and-delete script: no queue, no fencing, no waiting. */
+const raw: Subject = {
+  name: 'raw SET NX PX + script',
+  backend: 'redis',
+  kind: 'floor',
+  waits: false,
+  async open(url) {
+    const client = new Redis(url);
+    client.defineCommand('compareAndDelete', { numberOfKeys: 1, lua: COMPARE_AND_DELETE });
+    client.defineCommand('nothing', { numberOfKeys: 1, lua: "return redis.call('GET', KEYS[1])" });
+    const scripted = client as Redis & {
+      compareAndDelete(key: string, value: string): Promise<number>;
+      nothing(key: string): Promise<unknown>;
+    };
+    return {
+      async acquire(name) {
+        const owner = randomUUID();
+        const key = `raw:${name}`;
+        if ((await client.set(key, owner, 'PX', 30_000, 'NX')) === null) throw new Error('contended');
+        return () => scripted.compareAndDelete(key, owner);
+      },
+      probe: () => scripted.nothing('raw:probe'),
+      close: () => client.quit(),
+    };
+  },
+};
+
+const redlock: Subject = {
+  name: 'redlock',
+  backend: 'redis',
+  kind: 'peer',
+  waits: true,
+  async open(url) {
+    const client = new Redis(url);
+    // Its defaults, but for the number of tries: with ten it gives up under contention.
+    const lock = new Redlock([client], { retryCount: -1 });
+    return {
+      async acquire(name) {
+        const held = await lock.acquire([`redlock:${name}`], 30_000);
+        return () => held.release();
+      },
+      close: () => client.quit(),
+    };
+  },
+};
+
+const redisSemaphore: Subject = {
+  name: 'redis-semaphore',
+  backend: 'redis',
+  kind: 'peer',
+  waits: true,
+  async open(url) {
+    const client = new Redis(url);
+    return {
+      async acquire(name) {
+        const mutex = new Mutex(client, `semaphore:${name}`, { acquireTimeout: 60_000 });
+        await mutex.acquire();
+        return () => mutex.release();
+      },
+      close: () => client.quit(),
+    };
+  },
+};
+
+const verrou: Subject = {
+  name: '@verrou/core',
+  backend: 'redis',
+  kind: 'peer',
+  waits: true,
+  async open(url) {
+    const client = new Redis(url);
+    const locks = new Verrou({
+      default: 'redis',
+      stores: { redis: { driver: redisStore({ connection: client }) } },
+    });
+    return {
+      async acquire(name) {
+        const lock = locks.createLock(`verrou:${name}`, '30s');
+        if (!(await lock.acquire())) throw new Error('not acquired');
+        return () => lock.release();
+      },
+      close: () => client.quit(),
+    };
+  },
+};
+
+const quorumRedlock: Subject = {
+  ...redlock,
+  backend: 'redis-quorum',
+  async open(url) {
+    const clients = url
+      .replace('redis+quorum://', '')
+      .split(',')
+      .map((host) => new Redis(`redis://${host}`));
+    const lock = new Redlock(clients, { retryCount: -1 });
+    return {
+      async acquire(name) {
+        const held = await lock.acquire([`redlock:${name}`], 30_000);
+        return () => held.release();
+      },
+      close: () => Promise.all(clients.map((client) => client.quit())),
+    };
+  },
+};
+
+export const redis = [raw, holdfast('redis'), redlock, redisSemaphore, verrou];
+export const redisQuorum = [holdfast('redis-quorum'), quorumRedlock];
