@@ -50,7 +50,7 @@ function loadedBy(file: string, seen = new Map<string, string[]>()): Map<string,
   return seen;
 }
 
-it('importing core loads no validator, no loader and nothing that only Node has', () => {
+it('importing core loads no loader and nothing that only Node has', () => {
   const loaded = loadedBy(join(import.meta.dirname, 'index.ts'));
   expect([...loaded.keys()].map((file) => file.slice(import.meta.dirname.length + 1))).toContain(
     'connect.ts',

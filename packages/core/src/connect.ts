@@ -22,7 +22,7 @@ export async function connect(
   config?: string | URL | HoldfastConfig,
   options: ConnectOptions = {},
 ): Promise<Locks> {
-  // Validation and loaders come only with the first connect(): importing core stays light, and works in browsers.
+  // Checks and loaders come only with the first connect(): importing core stays light, and works in browsers.
   const { resolveConnection } = await import('./config/resolve.js');
   const connection = await resolveConnection(config, options);
   return createLocks(connection.backend, connection.options);

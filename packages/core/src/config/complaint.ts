@@ -1,5 +1,4 @@
 import { closest, distance } from 'fastest-levenshtein';
-import type { z } from 'zod';
 import { ConfigError } from '../errors.js';
 import type { Origin } from './config.js';
 
@@ -30,23 +29,6 @@ export function nearest(word: string, candidates: readonly string[]): string | u
 export function unknownKey(origin: Origin, path: string, key: string, known: readonly string[]): ConfigError {
   const full = join(path, key);
   return complaint(origin, full, `is not known${suggestion(key, known)}; allowed: ${known.join(', ')}`);
-}
-
-/** The first issue that a schema found, as a complaint. `known` lists the keys of the object at a path. */
-export function complainOf(
-  error: z.ZodError,
-  origin: Origin,
-  base: string,
-  known: (path: string) => readonly string[],
-): ConfigError {
-  const [issue] = error.issues;
-  if (issue === undefined) return complaint(origin, base, 'is not valid');
-  const path = issue.path.reduce<string>((so, part) => join(so, String(part)), base);
-  if (issue.code === 'unrecognized_keys') {
-    const [key = ''] = issue.keys;
-    return unknownKey(origin, path, key, known(path));
-  }
-  return complaint(origin, path, issue.message);
 }
 
 /** `a.b` for a key of a section. */

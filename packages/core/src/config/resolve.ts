@@ -92,14 +92,15 @@ async function fromUrl(url: string, modules: readonly BackendModule[], origin: O
 
 async function fromSection(
   name: string,
-  section: Readonly<Record<string, unknown>>,
+  section: object,
   modules: readonly BackendModule[],
   origin: Origin,
 ): Promise<LockBackend> {
-  const url = section.url instanceof URL ? section.url.href : section.url;
+  const given = 'url' in section ? section.url : undefined;
+  const url = given instanceof URL ? given.href : given;
   const scheme = typeof url === 'string' ? schemeOf(url) : name;
-  const given = modules.find(({ schemes }) => scheme !== undefined && schemes.includes(scheme));
-  const module = given ?? (await ourModule(name, origin));
+  const imported = modules.find(({ schemes }) => scheme !== undefined && schemes.includes(scheme));
+  const module = imported ?? (await ourModule(name, origin));
   const allowed = knownPackage(name)?.schemes ?? module.schemes;
   if (typeof url === 'string' && (scheme === undefined || !allowed.includes(scheme))) {
     const list = allowed.map((each) => `${each}:`).join(' ');
@@ -139,7 +140,7 @@ function processStore(): MemoryStore {
 }
 
 async function create(
-  section: Readonly<Record<string, unknown>>,
+  section: object,
   module: BackendModule,
   origin: Origin,
   place: string,
