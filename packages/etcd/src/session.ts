@@ -1,0 +1,78 @@
+import type { BackendHost, Clock } from '@holdfast/core';
+import type { ITxnRequest, ITxnResponse } from 'etcd3';
+import type { Entry } from './entry.js';
+import type { Keyspace } from './keys.js';
+import { type Lease, Leases } from './leases.js';
+import type { StoredClaim } from './stored.js';
+import { claimsIn, queue } from './transactions.js';
+import type { Answer, Transport } from './transport.js';
+import { Watches } from './watches.js';
+
+/** What the parts of an open backend share: the way to the server, and what this process has there. */
+export class Session {
+  readonly host: BackendHost;
+  readonly clock: Clock;
+  readonly transport: Transport;
+  readonly keys: Keyspace;
+  readonly leases: Leases;
+  readonly watches: Watches;
+  /** This process's claims by owner. */
+  readonly entries = new Map<string, Entry>();
+
+  constructor(host: BackendHost, transport: Transport, keys: Keyspace, leaseGone: (lease: Lease) => void) {
+    this.host = host;
+    this.clock = host.clock;
+    this.transport = transport;
+    this.keys = keys;
+    this.leases = new Leases(transport, host.clock, {
+      gone: leaseGone,
+      report: (error) => host.report(error),
+    });
+    this.watches = new Watches(transport, host.clock);
+  }
+
+  /** @param what completes "etcd could not …" */
+  transact(what: string, transaction: ITxnRequest): Promise<Answer<ITxnResponse>> {
+    return this.transport.call(what, (client, options) => client.kv.txn(transaction, options));
+  }
+
+  /** Every claim on the name, the oldest first. */
+  async queue(name: string): Promise<readonly StoredClaim[]> {
+    const { value } = await this.transact('read a lock', queue(this.keys.claims(name)));
+    return claimsIn(value)[0] ?? [];
+  }
+
+  /** Its key is on this lease, and on no other. */
+  bind(entry: Entry, lease: Lease): void {
+    entry.lease = lease;
+    entry.place = undefined;
+    for (const other of entry.leases) if (other !== lease) this.drop(entry, other);
+    entry.leases.add(lease);
+  }
+
+  drop(entry: Entry, lease: Lease): void {
+    entry.leases.delete(lease);
+    this.leases.drop(lease, entry);
+  }
+
+  /** Nothing of it is at the server any more, and nothing that comes late may stay. */
+  forget(entry: Entry): void {
+    const { owner } = entry.claim;
+    if (this.entries.get(owner) === entry) this.entries.delete(owner);
+    for (const lease of entry.leases) this.drop(entry, lease);
+    // A request that was sent and never answered would make the key again. Once its lease is gone it cannot.
+    for (const lease of entry.strays) this.leases.retire(lease);
+    entry.strays.clear();
+  }
+
+  /** Revokes every lease but those of holds that are on their way to another process. */
+  async close(): Promise<void> {
+    for (const { detaching, leases } of this.entries.values()) {
+      if (detaching) for (const lease of leases) this.leases.forget(lease);
+    }
+    this.entries.clear();
+    this.watches.close();
+    await this.leases.close();
+    this.transport.close();
+  }
+}

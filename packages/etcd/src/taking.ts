@@ -1,0 +1,309 @@
+import { type Claim, type Contended, type Grant, sleep } from '@holdfast/core';
+import { Entry } from './entry.js';
+import { failureOf } from './errors.js';
+import type { Keeping } from './keeping.js';
+import type { Lease } from './leases.js';
+import type { Leaving } from './leaving.js';
+import type { Session } from './session.js';
+import type { StoredClaim } from './stored.js';
+import * as transactions from './transactions.js';
+
+/** ttl of the lease that keeps a place in the queue, ms. */
+export const PLACE_TTL = 4_000;
+/** A waiter looks at its two keys this often even if no watch wakes it, ms; and up to a fifth later. */
+const POLL = 5_000;
+/** A lease that was kept alive within this share of its ttl, or within a second, is fresh enough for a grant. */
+const FRESH = 0.1;
+
+/** What became of a try. */
+type Taken = 'granted' | Contended;
+
+/** How a wait for the turn ended. */
+type Woken = 'deleted' | 'broken' | 'idle' | 'aborted';
+
+/** From a claim to a grant: entering, queueing, waiting for the turn. */
+export class Taking {
+  readonly #session: Session;
+  readonly #keeping: Keeping;
+  readonly #leaving: Leaving;
+
+  constructor(session: Session, keeping: Keeping, leaving: Leaving) {
+    this.#session = session;
+    this.#keeping = keeping;
+    this.#leaving = leaving;
+  }
+
+  attempt(claim: Claim): Promise<Grant | Contended> {
+    const entry = this.#session.entries.get(claim.owner) ?? this.#enrol(claim);
+    return entry.inTurn(async () => {
+      try {
+        return await this.#attempt(entry);
+      } catch (error) {
+        if (failureOf(error) !== 'lease-gone') throw error;
+        await this.#replaceLeases(entry);
+        return await this.#attempt(entry);
+      }
+    });
+  }
+
+  /** Resolves when the key before ours or our own is deleted, or was found missing. */
+  async awaitTurn(claim: Claim, signal: AbortSignal): Promise<void> {
+    const { clock, entries } = this.#session;
+    const entry = entries.get(claim.owner);
+    if (entry?.state.kind !== 'waiting') return;
+    const keys = [entry.state.predecessor, entry.key];
+    let { revision } = entry.state;
+    for (let breaks = 0; !signal.aborted; ) {
+      const woken = await this.#nextEvent(keys, revision, signal);
+      if (woken === 'deleted' || woken === 'aborted') return;
+      if (woken === 'broken') await sleep(clock, pauseAfter(breaks++), signal);
+      if (signal.aborted) return;
+      const { value } = await this.#session.transact('look at the queue', transactions.read(keys));
+      if (transactions.claimsIn(value).some((claims) => claims.length === 0)) return;
+      revision = transactions.revisionOf(value);
+      if (entry.place?.retired === true) await entry.inTurn(() => this.#keepPlace(entry));
+    }
+  }
+
+  #enrol(claim: Claim): Entry {
+    const { keys, entries } = this.#session;
+    const entry = new Entry(claim, keys.claim(claim.name, claim.owner), keys.claims(claim.name));
+    entries.set(claim.owner, entry);
+    return entry;
+  }
+
+  async #attempt(entry: Entry): Promise<Grant | Contended> {
+    const lease = await this.#leaseFor(entry);
+    // Beside the transaction, not before it: a grant should come with nearly its whole ttl, and without a detour.
+    const fresh = this.#session.leases
+      .atMost(lease, Math.min(1_000, lease.ttl * FRESH))
+      .catch(() => undefined);
+    const taken = await this.#take(entry, lease);
+    if (taken !== 'granted') return taken;
+    await fresh;
+    return this.#keeping.grantOf(entry);
+  }
+
+  #take(entry: Entry, lease: Lease): Promise<Taken> {
+    switch (entry.state.kind) {
+      case 'held':
+        return this.#takeAgain(entry, lease);
+      case 'waiting':
+        return this.#turn(entry, entry.state.token, lease);
+      case 'unknown':
+        return this.#enter(entry, lease, entry.claim.queue);
+    }
+  }
+
+  async #enter(entry: Entry, lease: Lease, queue: boolean): Promise<Taken> {
+    entry.since = this.#session.clock.wall();
+    const place = queue ? await this.#placeOf(entry) : undefined;
+    const held = { key: entry.key, value: entry.value('held', lease), lease: lease.id };
+    const waiting = place && { key: entry.key, value: entry.value('waiting', place), lease: place.id };
+    const answer = await this.#sendStraying(
+      entry,
+      [lease, place],
+      transactions.enter(entry.range, held, waiting),
+    );
+    const entered = transactions.entered(answer, queue);
+    switch (entered.kind) {
+      case 'taken':
+        return this.#granted(entry, lease, entered.revision, entered.revision);
+      case 'present':
+        return this.#present(entry, entered.own, lease);
+      case 'refused':
+        if (entered.oldest === undefined || entered.predecessor === undefined)
+          return this.#tryPastForeign(entry, lease);
+        this.#session.forget(entry);
+        return contended(entered.oldest);
+      case 'queued':
+        entry.mod = entered.revision;
+        return this.#queued(entry, lease, entered);
+    }
+  }
+
+  /** Sends what makes the key. Until an answer says that no try went astray, the key may be made at any later time. */
+  async #sendStraying(
+    entry: Entry,
+    leases: readonly (Lease | undefined)[],
+    transaction: Parameters<Session['transact']>[1],
+  ) {
+    const suspects = leases.filter((lease) => lease !== undefined && !entry.strays.has(lease)) as Lease[];
+    for (const lease of suspects) entry.strays.add(lease);
+    const { value, strays } = await this.#session.transact('acquire a lock', transaction);
+    if (!strays) for (const lease of suspects) entry.strays.delete(lease);
+    return value;
+  }
+
+  #queued(
+    entry: Entry,
+    lease: Lease,
+    { oldest, predecessor, ahead, revision }: transactions.Entered & { kind: 'queued' | 'refused' },
+  ): Promise<Taken> | Contended {
+    if (oldest === undefined || predecessor === undefined) return this.#passForeign(entry, revision, lease);
+    entry.state = { kind: 'waiting', token: revision, predecessor: predecessor.key, revision };
+    return contended(oldest, oldest.state === 'waiting' ? ahead + 1 : ahead);
+  }
+
+  /** An earlier request of ours arrived, though its answer did not. */
+  async #present(entry: Entry, own: StoredClaim | undefined, lease: Lease): Promise<Taken> {
+    if (own === undefined) throw new Error(`the key of the owner ${entry.claim.owner} is not a claim`);
+    entry.mod = own.mod;
+    if (own.state !== 'held') return this.#turn(entry, own.token, lease);
+    entry.state = { kind: 'held', token: own.token };
+    entry.since = own.since;
+    return this.#takeAgain(entry, lease);
+  }
+
+  /** Ours already, as far as we know: make sure of it, on this lease, with its whole time again. */
+  async #takeAgain(entry: Entry, lease: Lease): Promise<Taken> {
+    await this.#session.leases.refresh(lease);
+    if (await this.#keeping.move(entry, lease)) return 'granted';
+    entry.state = { kind: 'unknown' };
+    return this.#enter(entry, lease, entry.claim.queue);
+  }
+
+  async #turn(entry: Entry, token: bigint, lease: Lease): Promise<Taken> {
+    entry.since = this.#session.clock.wall();
+    const held = { key: entry.key, value: entry.value('held', lease), lease: lease.id };
+    const { value } = await this.#session.transact(
+      'acquire a lock',
+      transactions.turn(entry.range, token, held),
+    );
+    const turned = transactions.turned(value);
+    if (turned.kind === 'taken') return this.#granted(entry, lease, token, turned.revision);
+    const { own, oldest, older, foreign, revision } = turned;
+    if (own?.token !== token) return this.#rejoin(entry, lease);
+    if (own.state === 'held') return this.#present(entry, own, lease);
+    entry.mod = own.mod;
+    const [predecessor] = older;
+    if (foreign || predecessor === undefined || oldest === undefined)
+      return this.#passForeign(entry, token, lease);
+    entry.state = { kind: 'waiting', token, predecessor: predecessor.key, revision };
+    return contended(oldest, older.length < transactions.SIGHT ? positionAfter(older) : undefined);
+  }
+
+  /** The place was lost while we were paused or cut off: join again, at the end. */
+  #rejoin(entry: Entry, lease: Lease): Promise<Taken> {
+    entry.state = { kind: 'unknown' };
+    return this.#enter(entry, lease, entry.claim.queue);
+  }
+
+  /**
+   * There are foreign keys among the claims: read everything and judge by the claims alone. Nothing can come to stand
+   * before us afterwards, since every later key has a later create revision.
+   */
+  async #passForeign(entry: Entry, token: bigint, lease: Lease): Promise<Taken> {
+    const { value } = await this.#session.transact('read a lock', transactions.queue(entry.range));
+    const [claims = []] = transactions.claimsIn(value);
+    const older = claims.filter((claim) => claim.token < token).reverse();
+    const [predecessor] = older;
+    if (predecessor !== undefined) {
+      const revision = transactions.revisionOf(value);
+      entry.state = { kind: 'waiting', token, predecessor: predecessor.key, revision };
+      return contended(claims[0], positionAfter(older));
+    }
+    const held = { key: entry.key, value: entry.value('held', lease), lease: lease.id };
+    const answer = await this.#session.transact('acquire a lock', transactions.confirm(token, held));
+    const { done, own, revision } = transactions.outcome(answer.value);
+    if (done) return this.#granted(entry, lease, token, revision);
+    return own === undefined ? this.#rejoin(entry, lease) : this.#present(entry, own, lease);
+  }
+
+  /** Foreign keys with a lease among the claims: only a place in the queue tells whether there is anybody before us. */
+  async #tryPastForeign(entry: Entry, lease: Lease): Promise<Taken> {
+    const taken = await this.#enter(entry, lease, true);
+    if (taken === 'granted') return taken;
+    await this.#leaving.remove(entry);
+    this.#session.forget(entry);
+    return taken;
+  }
+
+  #granted(entry: Entry, lease: Lease, token: bigint, revision: bigint): 'granted' {
+    entry.state = { kind: 'held', token };
+    entry.mod = revision;
+    this.#session.bind(entry, lease);
+    return 'granted';
+  }
+
+  /** The lease that a grant will live on. A hold that is not renewed has its own: others would keep it alive. */
+  async #leaseFor(entry: Entry): Promise<Lease> {
+    const { lease, claim } = entry;
+    if (lease !== undefined && (!lease.retired || entry.state.kind === 'held')) return lease;
+    if (lease !== undefined) this.#session.drop(entry, lease);
+    entry.lease = await this.#keeping.newLease(entry, claim.ttl);
+    return entry.lease;
+  }
+
+  async #placeOf(entry: Entry): Promise<Lease> {
+    if (entry.place !== undefined && !entry.place.retired) return entry.place;
+    const place = await this.#session.leases.shared(PLACE_TTL, entry);
+    entry.leases.add(place);
+    entry.place = place;
+    return place;
+  }
+
+  /** The lease of our place is about to be revoked: move the place to another. */
+  async #keepPlace(entry: Entry): Promise<void> {
+    const { place } = entry;
+    if (entry.state.kind !== 'waiting' || place === undefined) return;
+    const next = await this.#placeOf(entry);
+    const put = { key: entry.key, value: entry.value('waiting', next), lease: next.id };
+    const { value } = await this.#session.transact('keep a place', transactions.replace(entry, put));
+    const { done, own, revision } = transactions.outcome(value);
+    if (done) entry.mod = revision;
+    else if (own?.owner === entry.claim.owner) entry.mod = own.mod;
+    if (done) this.#session.drop(entry, place);
+  }
+
+  /** The server does not know one of the claim's leases any more: those that are gone are replaced. */
+  async #replaceLeases(entry: Entry): Promise<void> {
+    const { leases } = this.#session;
+    const mine = [...entry.leases];
+    await Promise.all(mine.map((lease) => leases.refresh(lease).catch(() => undefined)));
+    const gone = mine.filter((lease) => lease.retired);
+    for (const lease of gone.length > 0 ? gone : mine) {
+      leases.retire(lease);
+      this.#session.drop(entry, lease);
+      if (entry.lease === lease) entry.lease = undefined;
+      if (entry.place === lease) entry.place = undefined;
+    }
+    if (entry.state.kind === 'held') entry.state = { kind: 'unknown' };
+  }
+
+  /** One of the keys is deleted, the watch breaks, nothing happens for long, or the caller has gone. */
+  #nextEvent(keys: readonly Buffer[], revision: bigint, signal: AbortSignal): Promise<Woken> {
+    const { watches, clock } = this.#session;
+    return new Promise((resolve) => {
+      if (signal.aborted) return resolve('aborted');
+      const finish = (woken: Woken): void => {
+        timer.cancel();
+        signal.removeEventListener('abort', abort);
+        for (const unwatch of unwatches) unwatch();
+        resolve(woken);
+      };
+      const abort = (): void => finish('aborted');
+      signal.addEventListener('abort', abort, { once: true });
+      const timer = clock.setTimer(POLL * (1 + Math.random() / 5), () => finish('idle'));
+      const unwatches = keys.map((key) => watches.watch(key, revision, finish));
+    });
+  }
+}
+
+function contended(oldest: StoredClaim | undefined, position?: number): Contended {
+  return {
+    ...(oldest === undefined || oldest.state !== 'held'
+      ? {}
+      : { holder: { owner: oldest.owner, since: new Date(oldest.since) } }),
+    ...(position === undefined ? {} : { position }),
+  };
+}
+
+/** 1 is next. The oldest of those before us holds the lock, unless it is about to take it. */
+function positionAfter(older: readonly StoredClaim[]): number {
+  return older.length + (older[older.length - 1]?.state === 'waiting' ? 1 : 0);
+}
+
+function pauseAfter(breaks: number): number {
+  return Math.min(2_000, 20 * 2 ** breaks) * (0.5 + Math.random() / 2);
+}

@@ -1,0 +1,230 @@
+import type { ICompare, IKeyValue, IRequestOp, IResponseOp, ITxnRequest, ITxnResponse } from 'etcd3';
+import type { KeyRange } from './keys.js';
+import { type ClaimValue, decodeClaim, encodeClaim, type StoredClaim } from './stored.js';
+
+/** What is put: the key, its value, and the lease that it lives on. */
+export interface Put {
+  readonly key: Buffer;
+  readonly value: ClaimValue;
+  readonly lease: string;
+}
+
+/** Revision of the store at which an answer is true: a watch from the next one misses nothing. */
+export interface Seen {
+  readonly revision: bigint;
+}
+
+/** What a claim meets when it comes. */
+export type Entered = Seen &
+  (
+    | { readonly kind: 'taken' }
+    /** Ours was there already. */
+    | { readonly kind: 'present'; readonly own: StoredClaim | undefined }
+    | {
+        readonly kind: 'queued' | 'refused';
+        /** Undefined when that key is a foreign one. */
+        readonly oldest: StoredClaim | undefined;
+        /** The one before us in the queue. Undefined when that key is a foreign one. */
+        readonly predecessor: StoredClaim | undefined;
+        /** How many were there before us. */
+        readonly ahead: number;
+      }
+  );
+
+/** What a waiting claim meets when its turn may have come. */
+export type Turned = Seen &
+  (
+    | { readonly kind: 'taken' }
+    | {
+        readonly kind: 'waiting';
+        readonly own: StoredClaim | undefined;
+        readonly oldest: StoredClaim | undefined;
+        /** Those before us, the nearest first; the first {@link SIGHT} of them. */
+        readonly older: readonly StoredClaim[];
+        /** There are foreign keys among them. */
+        readonly foreign: boolean;
+      }
+  );
+
+/** How far ahead a waiter looks to tell its position. */
+export const SIGHT = 20;
+
+/**
+ * Takes the lock where nobody holds it or waits; joins the queue, or is refused, otherwise. One transaction.
+ *
+ * A key is free for us when no key in the range has a lease: etcd compares an empty range as a key of zeros. So a
+ * foreign key that somebody put among the claims, which has none, does not stand in the way.
+ */
+export function enter(range: KeyRange, held: Put, waiting: Put | undefined): ITxnRequest {
+  const look = [newest(range), oldest(range)];
+  const join: ITxnRequest = {
+    compare: [{ key: held.key, result: 'Greater', target: 'Create', create_revision: 0 }],
+    success: [one(held.key)],
+    failure: waiting === undefined ? look : [...look, put(waiting)],
+  };
+  return {
+    compare: [{ ...range, result: 'Equal', target: 'Lease', lease: 0 }],
+    success: [put(held)],
+    failure: [{ request_txn: join }],
+  };
+}
+
+export function entered(response: ITxnResponse, queue: boolean): Entered {
+  const revision = revisionOf(response);
+  if (response.succeeded) return { kind: 'taken', revision };
+  const joined = response.responses[0]?.response_txn;
+  if (joined === undefined) throw new Error('etcd answered a transaction with another one');
+  const [first, second] = joined.responses.map(keyValues);
+  if (joined.succeeded) return { kind: 'present', own: only(first), revision };
+  return {
+    kind: queue ? 'queued' : 'refused',
+    oldest: only(second),
+    predecessor: only(first),
+    ahead: Number(joined.responses[0]?.response_range.count ?? 0),
+    revision,
+  };
+}
+
+/**
+ * Turns a waiting claim into the holder if it is the oldest; tells who is before it otherwise. One transaction, so that
+ * nothing happens between the look at both keys and the grant. Putting a key again, on another lease, keeps its create
+ * revision: its place, and its fencing token.
+ */
+export function turn(range: KeyRange, token: bigint, held: Put): ITxnRequest {
+  const before = String(token - 1n);
+  return {
+    compare: [
+      isStill(held.key, token),
+      { ...range, result: 'Greater', target: 'Create', create_revision: before },
+    ],
+    success: [put(held)],
+    failure: [one(held.key), oldest(range), nearestBefore(range, token)],
+  };
+}
+
+export function turned(response: ITxnResponse): Turned {
+  const revision = revisionOf(response);
+  if (response.succeeded) return { kind: 'taken', revision };
+  const [own, first, older] = response.responses.map(keyValues);
+  const claims = (older ?? []).flatMap((kv) => decodeClaim(kv) ?? []);
+  const foreign = claims.length < (older?.length ?? 0);
+  return { kind: 'waiting', own: only(own), oldest: only(first), older: claims, foreign, revision };
+}
+
+/** Puts the key again if nobody has written to it since `mod`. */
+export function replace(claim: { readonly key: Buffer; readonly mod: bigint }, next: Put): ITxnRequest {
+  return {
+    compare: [{ key: claim.key, result: 'Equal', target: 'Mod', mod_revision: String(claim.mod) }],
+    success: [put(next)],
+    failure: [one(claim.key)],
+  };
+}
+
+/** Makes a waiting claim, which is known to be the first of ours, the holder: for a range with foreign keys in it. */
+export function confirm(token: bigint, held: Put): ITxnRequest {
+  return { compare: [isStill(held.key, token)], success: [put(held)], failure: [one(held.key)] };
+}
+
+/** Deletes the key if nobody has written to it since `mod`. */
+export function remove(claim: { readonly key: Buffer; readonly mod: bigint }): ITxnRequest {
+  return {
+    compare: [{ key: claim.key, result: 'Equal', target: 'Mod', mod_revision: String(claim.mod) }],
+    success: [{ request_delete_range: { key: claim.key } }],
+    failure: [one(claim.key)],
+  };
+}
+
+/** Deletes the key if it is the claim with this token, whoever owns it by now. */
+export function removeToken(key: Buffer, token: bigint): ITxnRequest {
+  return {
+    compare: [isStill(key, token)],
+    success: [{ request_delete_range: { key } }],
+    failure: [one(key)],
+  };
+}
+
+/** Writes nothing, but may only be sent by whoever may read and write there. */
+export function probe(range: KeyRange): ITxnRequest {
+  return {
+    compare: [{ key: range.key, result: 'Less', target: 'Version', version: 0 }],
+    success: [{ request_put: { key: range.key } }],
+    failure: [{ request_range: { ...range, count_only: true } }],
+  };
+}
+
+/** Reads keys, all at one revision. etcd allows 128 operations in a transaction by default. */
+export function read(keys: readonly Buffer[]): ITxnRequest {
+  return { success: keys.map(one) };
+}
+
+export const READ_LIMIT = 100;
+
+/** Finds the claim with this token, whatever its key. */
+export function findToken(range: KeyRange, token: bigint): ITxnRequest {
+  const revision = String(token);
+  const exactly = { min_create_revision: revision, max_create_revision: revision };
+  return { success: [{ request_range: { ...range, ...exactly } }] };
+}
+
+/** All claims of a name, the oldest first. */
+export function queue(range: KeyRange): ITxnRequest {
+  return { success: [{ request_range: { ...range, sort_target: 'Create', sort_order: 'Ascend' } }] };
+}
+
+/** The outcome of a transaction that does something or else reads one key. */
+export function outcome(
+  response: ITxnResponse,
+): Seen & { readonly done: boolean; readonly own: StoredClaim | undefined } {
+  const own = response.succeeded ? undefined : only(keyValues(response.responses[0]));
+  return { done: response.succeeded, own, revision: revisionOf(response) };
+}
+
+/** The claims that a transaction read, for each of its reads. */
+export function claimsIn(response: ITxnResponse): readonly (readonly StoredClaim[])[] {
+  return response.responses.map((read) => keyValues(read).flatMap((kv) => decodeClaim(kv) ?? []));
+}
+
+export function revisionOf(response: ITxnResponse): bigint {
+  return BigInt(response.header.revision);
+}
+
+function put({ key, value, lease }: Put): IRequestOp {
+  return { request_put: { key, value: encodeClaim(value), lease } };
+}
+
+function one(key: Buffer): IRequestOp {
+  return { request_range: { key } };
+}
+
+function oldest(range: KeyRange): IRequestOp {
+  return { request_range: { ...range, sort_target: 'Create', sort_order: 'Ascend', limit: 1 } };
+}
+
+function newest(range: KeyRange): IRequestOp {
+  return { request_range: { ...range, sort_target: 'Create', sort_order: 'Descend', limit: 1 } };
+}
+
+function nearestBefore(range: KeyRange, token: bigint): IRequestOp {
+  return {
+    request_range: {
+      ...range,
+      sort_target: 'Create',
+      sort_order: 'Descend',
+      max_create_revision: String(token - 1n),
+      limit: SIGHT,
+    },
+  };
+}
+
+function isStill(key: Buffer, token: bigint): ICompare {
+  return { key, result: 'Equal', target: 'Create', create_revision: String(token) };
+}
+
+function keyValues(response: IResponseOp | undefined): readonly IKeyValue[] {
+  return response?.response_range?.kvs ?? [];
+}
+
+function only(kvs: readonly IKeyValue[] | undefined): StoredClaim | undefined {
+  const [kv] = kvs ?? [];
+  return kv === undefined ? undefined : decodeClaim(kv);
+}

@@ -1,0 +1,145 @@
+import type { BackendHost, Clock } from '@holdfast/core';
+import { Call } from './call.js';
+import type { CallOptions, Endpoint, EtcdClient, WatchStream } from './client.js';
+import { failureOf, toBackendError, UnansweredError } from './errors.js';
+
+/** The answer to a request. */
+export interface Answer<T> {
+  readonly value: T;
+  /** When the answered try was sent, on the monotonic clock. */
+  readonly sentAt: number;
+  /** Earlier tries went unanswered: they may still arrive, and be applied, at any later time. */
+  readonly strays: boolean;
+}
+
+/** How a request is sent through a client. */
+export type Send<T> = (client: EtcdClient, options: CallOptions) => Promise<T>;
+
+/** The share of its time after which a request is sent again through another endpoint. */
+const PATIENCE = 0.5;
+/** How long an endpoint that failed comes last, ms. */
+const SUSPICION = 5_000;
+/** Our time runs out before core's: its errors say less. */
+const HASTE = 0.95;
+
+/**
+ * Requests with a deadline, through whichever endpoint answers.
+ *
+ * etcd3 1.1.2 gives its calls no deadline, retries transactions blindly and picks a host at random, dead or alive. Here
+ * each endpoint has a client of its own; one that failed comes last for a while. gRPC's own deadlines are times of the
+ * wall clock: ours are timers of the clock that core lends us.
+ */
+export class Transport {
+  readonly #endpoints: readonly Endpoint[];
+  readonly #clock: Clock;
+  readonly #timeout: number;
+  readonly #suspectUntil = new Map<Endpoint, number>();
+  readonly #first: number;
+
+  constructor(endpoints: readonly Endpoint[], host: Pick<BackendHost, 'clock' | 'commandTimeout'>) {
+    this.#endpoints = endpoints;
+    this.#clock = host.clock;
+    this.#timeout = host.commandTimeout * HASTE;
+    // Many clients of one list must not all prefer the same member.
+    this.#first = Math.floor(Math.random() * endpoints.length);
+  }
+
+  get endpoints(): readonly Endpoint[] {
+    return this.#endpoints;
+  }
+
+  /** For messages. */
+  get names(): string {
+    return this.#endpoints.map(({ name }) => name).join(', ');
+  }
+
+  /**
+   * Sends an idempotent request, to one endpoint after the other while there is time.
+   *
+   * @param what completes "etcd could not …"
+   * @param timeout ms for all tries together. Default the command timeout.
+   * @throws BackendError; unless it refuses, the request may have been applied
+   */
+  async call<T>(what: string, send: Send<T>, timeout = this.#timeout): Promise<Answer<T>> {
+    const deadline = this.#clock.now() + timeout;
+    const patience = this.#endpoints.length > 1 ? timeout * PATIENCE : timeout;
+    let failure: unknown;
+    for (const [index, endpoint] of this.#inOrder().entries()) {
+      const sentAt = this.#clock.now();
+      const left = deadline - sentAt;
+      if (index > 0 && left < 1) break;
+      try {
+        const value = await this.#once(endpoint, send, Math.min(patience, left));
+        this.#suspectUntil.delete(endpoint);
+        return { value, sentAt, strays: index > 0 };
+      } catch (error) {
+        const kind = failureOf(error);
+        if (kind !== 'away' && kind !== 'stale-auth')
+          throw kind.startsWith('lease') ? error : toBackendError(what, error);
+        if (kind === 'stale-auth') endpoint.renew();
+        failure = error;
+        this.#suspect(endpoint);
+      }
+    }
+    throw toBackendError(what, failure);
+  }
+
+  /** Keeps a lease alive once. The ttl in ms that it has again; 0 when the server does not know it. */
+  keepAlive(id: string, timeout?: number): Promise<Answer<number>> {
+    const send: Send<number> = async (client, options) => {
+      const stream = await client.leaseClient.leaseKeepAlive(options);
+      try {
+        return await new Promise<number>((resolve, reject) => {
+          stream.on('data', ({ TTL }) => resolve(Math.max(0, Number(TTL)) * 1000));
+          stream.on('error', reject);
+          stream.on('end', () => reject(new Error('the stream of keep-alives ended without an answer')));
+          stream.write({ ID: id });
+        });
+      } finally {
+        // Ended before it is cancelled: etcd3 takes the error of a writable stream for a failure of its host.
+        stream.end();
+        stream.cancel();
+      }
+    };
+    return this.call('keep a lease alive', send, timeout);
+  }
+
+  /** Opens a stream of watches on the endpoint that seems best. `failed` tells the transport that it went silent. */
+  async openWatch(): Promise<{ readonly stream: WatchStream; readonly failed: () => void }> {
+    const [endpoint] = this.#inOrder();
+    if (endpoint === undefined) throw new Error('there is no endpoint');
+    const call = new Call();
+    const stream = await endpoint.client.watchClient.watch(call.options);
+    return { stream, failed: () => this.#suspect(endpoint) };
+  }
+
+  close(): void {
+    for (const endpoint of this.#endpoints) endpoint.close();
+  }
+
+  #once<T>(endpoint: Endpoint, send: Send<T>, timeout: number): Promise<T> {
+    const call = new Call();
+    return new Promise<T>((resolve, reject) => {
+      const timer = this.#clock.setTimer(timeout, () => {
+        reject(new UnansweredError(endpoint.name, timeout));
+        call.cancel();
+      });
+      send(endpoint.client, call.options)
+        .finally(() => timer.cancel())
+        .then(resolve, reject);
+    });
+  }
+
+  #inOrder(): readonly Endpoint[] {
+    if (this.#endpoints.length === 1) return this.#endpoints;
+    const now = this.#clock.now();
+    const rotated = [...this.#endpoints.slice(this.#first), ...this.#endpoints.slice(0, this.#first)];
+    const suspect = (endpoint: Endpoint): number =>
+      (this.#suspectUntil.get(endpoint) ?? 0) > now ? (this.#suspectUntil.get(endpoint) ?? 0) : 0;
+    return rotated.sort((one, other) => suspect(one) - suspect(other));
+  }
+
+  #suspect(endpoint: Endpoint): void {
+    this.#suspectUntil.set(endpoint, this.#clock.now() + SUSPICION);
+  }
+}

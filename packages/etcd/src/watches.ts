@@ -1,0 +1,163 @@
+import type { Clock, Timer } from '@holdfast/core';
+import type { IWatchResponse } from 'etcd3';
+import type { WatchStream } from './client.js';
+import type { Transport } from './transport.js';
+
+/** How a watch ends: the key was deleted, or nobody can say any more whether it was. */
+export type WatchOutcome = 'deleted' | 'broken';
+
+/** How often the stream must give a sign of life, ms. */
+const HEARTBEAT = 2_000;
+/** A stream without watches is kept for the next one for this long, ms: an open stream keeps the process alive. */
+const LINGER = 100;
+
+interface Watch {
+  readonly key: Buffer;
+  readonly revision: bigint;
+  readonly ended: (outcome: WatchOutcome) => void;
+}
+
+/** Replaced, never changed: whoever holds an old one knows that its time is over. */
+type State =
+  | { readonly kind: 'closed' }
+  | { readonly kind: 'opening' }
+  | { readonly kind: 'open'; readonly stream: WatchStream; readonly failed: () => void };
+
+/**
+ * Waits for keys to be deleted, all over one stream.
+ *
+ * etcd3 1.1.2's own watchers end without a word after a compaction or when an auth token expires, and a half-open
+ * connection leaves them waiting for ever. Here the stream is asked for a sign of life, and whatever goes wrong ends the
+ * watch as `broken`: its owner reads the key, and watches again.
+ */
+export class Watches {
+  readonly #transport: Transport;
+  readonly #clock: Clock;
+  readonly #watches = new Map<string, Watch>();
+  #state: State = { kind: 'closed' };
+  #lastId = 0n;
+  #timer: Timer | undefined;
+  #heard = false;
+
+  constructor(transport: Transport, clock: Clock) {
+    this.#transport = transport;
+    this.#clock = clock;
+  }
+
+  /** How many keys are being watched. */
+  get size(): number {
+    return this.#watches.size;
+  }
+
+  /**
+   * Calls `ended` once, when the key is deleted after `revision` or the watch breaks.
+   *
+   * @returns ends the watch silently
+   */
+  watch(key: Buffer, revision: bigint, ended: (outcome: WatchOutcome) => void): () => void {
+    const id = String(++this.#lastId);
+    this.#watches.set(id, { key, revision, ended });
+    if (this.#state.kind === 'open') this.#create(this.#state.stream, id);
+    else if (this.#state.kind === 'closed') this.#open();
+    if (this.#watches.size === 1) this.#expectHeartbeat();
+    return () => this.#unwatch(id);
+  }
+
+  close(): void {
+    this.#end();
+    this.#watches.clear();
+  }
+
+  #open(): void {
+    const opening: State = { kind: 'opening' };
+    this.#state = opening;
+    this.#transport.openWatch().then(
+      ({ stream, failed }) => this.#opened(opening, stream, failed),
+      () => this.#state === opening && this.#break(),
+    );
+  }
+
+  #opened(opening: State, stream: WatchStream, failed: () => void): void {
+    const open: State = { kind: 'open', stream, failed };
+    const broken = (): void => {
+      if (this.#state === open) this.#break();
+    };
+    stream.on('error', broken);
+    stream.on('end', broken);
+    if (this.#state !== opening) return endQuietly(stream);
+    this.#state = open;
+    stream.on('data', (response) => {
+      if (this.#state === open) this.#receive(response);
+    });
+    for (const id of this.#watches.keys()) this.#create(stream, id);
+    if (this.#watches.size === 0) this.#linger();
+  }
+
+  #create(stream: WatchStream, id: string): void {
+    const watch = this.#watches.get(id);
+    if (watch === undefined) return;
+    const { key, revision } = watch;
+    const start = String(revision + 1n);
+    stream.write({ create_request: { key, start_revision: start, watch_id: id, filters: ['Noput'] } });
+  }
+
+  #receive(response: IWatchResponse): void {
+    this.#heard = true;
+    // A watch that the server refuses to make is answered without its id.
+    if (response.canceled && response.watch_id === '-1') return this.#break();
+    const deleted = response.events.some(({ type }) => type === 'Delete');
+    if (deleted) this.#finish(response.watch_id, 'deleted');
+    else if (response.canceled) this.#finish(response.watch_id, 'broken');
+  }
+
+  #finish(id: string, outcome: WatchOutcome): void {
+    const watch = this.#watches.get(id);
+    this.#unwatch(id, outcome === 'broken');
+    watch?.ended(outcome);
+  }
+
+  #unwatch(id: string, alreadyCancelled = false): void {
+    if (!this.#watches.delete(id) || this.#state.kind !== 'open') return;
+    if (!alreadyCancelled) this.#state.stream.write({ cancel_request: { watch_id: id } });
+    if (this.#watches.size === 0) this.#linger();
+  }
+
+  #linger(): void {
+    this.#timer?.cancel();
+    this.#timer = this.#clock.setTimer(LINGER, () => this.#end());
+  }
+
+  /** Whatever comes down the stream is a sign of life; asked for in time, so that a quiet queue gives one too. */
+  #expectHeartbeat(): void {
+    this.#timer?.cancel();
+    this.#heard = false;
+    if (this.#state.kind === 'open') this.#state.stream.write({ progress_request: {} });
+    this.#timer = this.#clock.setTimer(HEARTBEAT, () => {
+      if (this.#heard) return this.#expectHeartbeat();
+      if (this.#state.kind === 'open') this.#state.failed();
+      this.#break();
+    });
+  }
+
+  #break(): void {
+    const { kind } = this.#state;
+    if (kind === 'open') this.#state.stream.cancel();
+    this.#state = { kind: 'closed' };
+    this.#timer?.cancel();
+    const watches = [...this.#watches.values()];
+    this.#watches.clear();
+    for (const { ended } of watches) ended('broken');
+  }
+
+  #end(): void {
+    this.#timer?.cancel();
+    if (this.#state.kind === 'open') endQuietly(this.#state.stream);
+    this.#state = { kind: 'closed' };
+  }
+}
+
+/** Ended before it is cancelled: etcd3 takes the error of a writable stream for a failure of its host. */
+function endQuietly(stream: WatchStream): void {
+  stream.end();
+  stream.cancel();
+}
