@@ -1,1 +1,1 @@
-export {};
+export { type InstrumentOptions, instrument } from './instrument.js';
