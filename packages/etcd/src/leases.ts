@@ -110,7 +110,10 @@ export class Leases {
 
   drop(lease: Lease, user: object): void {
     if (!lease.users.delete(user) || lease.users.size > 0) return;
-    if (!lease.shared || lease.retired) return this.#discard(lease);
+    if (!lease.shared || lease.retired) {
+      this.#discard(lease);
+      return;
+    }
     lease.timer?.cancel();
     lease.timer = this.#clock.setTimer(IDLE, () => this.#discard(lease));
   }

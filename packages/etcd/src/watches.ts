@@ -84,7 +84,10 @@ export class Watches {
     };
     stream.on('error', broken);
     stream.on('end', broken);
-    if (this.#state !== opening) return endQuietly(stream);
+    if (this.#state !== opening) {
+      endQuietly(stream);
+      return;
+    }
     this.#state = open;
     stream.on('data', (response) => {
       if (this.#state === open) this.#receive(response);
@@ -104,9 +107,10 @@ export class Watches {
   #receive(response: IWatchResponse): void {
     this.#heard = true;
     // A watch that the server refuses to make is answered without its id.
-    if (response.canceled && response.watch_id === '-1') return this.#break();
+    const refused = response.canceled && response.watch_id === '-1';
     const deleted = response.events.some(({ type }) => type === 'Delete');
-    if (deleted) this.#finish(response.watch_id, 'deleted');
+    if (refused) this.#break();
+    else if (deleted) this.#finish(response.watch_id, 'deleted');
     else if (response.canceled) this.#finish(response.watch_id, 'broken');
   }
 
