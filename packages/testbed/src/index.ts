@@ -1,3 +1,8 @@
+export { type CheckOptions, type CheckResult, checkHistory, type RuleResult } from './history/checker.js';
+export type { HistoryEvent } from './history/event.js';
+export { formatHistory, mergeHistories, parseHistory, readHistoryFolder } from './history/read.js';
+export { monotonicNow, observe, Recorder } from './history/recorder.js';
+export type { RuleId, Verdict, Violation } from './history/rules/rule.js';
 export * from './processes/clock.js';
 export * from './processes/worker.js';
 export * from './proxy/matchers.js';
@@ -13,8 +18,3 @@ export * from './servers/redis-quorum.js';
 export * from './servers/redis-sentinel.js';
 export * from './servers/skip.js';
 export * from './servers/zookeeper.js';
-export { type CheckOptions, type CheckResult, checkHistory, type RuleResult } from './history/checker.js';
-export type { HistoryEvent } from './history/event.js';
-export { formatHistory, mergeHistories, parseHistory, readHistoryFolder } from './history/read.js';
-export { monotonicNow, observe, Recorder } from './history/recorder.js';
-export type { RuleId, Verdict, Violation } from './history/rules/rule.js';

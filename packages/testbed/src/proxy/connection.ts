@@ -143,23 +143,23 @@ export class Connection implements ProxyConnection {
     if (isOpening) this.opening = arrived;
     const chunk = isOpening ? this.#weather.rewriteOpening(arrived) : arrived;
     const rule = this.#weather.ruleFor('up', chunk, this);
-    if (rule === undefined) return this.#forward('up', chunk);
+    if (rule === undefined) return void this.#forward('up', chunk);
     rule.spend();
     const { action } = rule;
     switch (action.kind) {
       case 'swallow':
-        return rule.strike();
+        return void rule.strike();
       case 'hold-request':
         rule.strike();
-        return this.#forward('up', chunk, { held: rule });
+        return void this.#forward('up', chunk, { held: rule });
       case 'drop-request':
-        return this.#cut('up', Buffer.alloc(0), action.then, rule);
+        return void this.#cut('up', Buffer.alloc(0), action.then, rule);
       case 'cut-request':
-        return this.#cut('up', chunk.subarray(0, action.bytes ?? chunk.length >> 1), action.then, rule);
+        return void this.#cut('up', chunk.subarray(0, action.bytes ?? chunk.length >> 1), action.then, rule);
       case 'drop-answer':
       case 'hold-answer':
       case 'cut-answer':
-        return this.#forward('up', chunk, {
+        return void this.#forward('up', chunk, {
           before: () => {
             this.#answerFault = { rule, action };
           },
@@ -172,7 +172,7 @@ export class Connection implements ProxyConnection {
     if (this.#muted.down) return;
     const pending = this.#answerFault;
     if (pending !== undefined && !pending.rule.healed)
-      return this.#answer(chunk, pending.rule, pending.action);
+      return void this.#answer(chunk, pending.rule, pending.action);
     const rule = this.#weather.ruleFor('down', chunk, this);
     rule?.spend();
     if (rule?.action.kind !== 'swallow') this.#forward('down', chunk);
@@ -188,10 +188,15 @@ export class Connection implements ProxyConnection {
       case 'drop-answer':
         if (action.answer !== undefined && !matches(action.answer, chunk, this)) return;
         this.#answerFault = undefined;
-        return this.#cut('down', Buffer.alloc(0), action.then, rule);
+        return void this.#cut('down', Buffer.alloc(0), action.then, rule);
       case 'cut-answer':
         this.#answerFault = undefined;
-        return this.#cut('down', chunk.subarray(0, action.bytes ?? chunk.length >> 1), action.then, rule);
+        return void this.#cut(
+          'down',
+          chunk.subarray(0, action.bytes ?? chunk.length >> 1),
+          action.then,
+          rule,
+        );
     }
   }
 

@@ -16,6 +16,15 @@ export function matches(matcher: Matcher, chunk: Buffer, connection: ProxyConnec
 }
 
 /**
+ * Matches a chunk that holds this Redis command (in any case: clients differ), and if given with these bytes in it.
+ */
+export function redisCommand(command: string, containing?: string): (chunk: Buffer) => boolean {
+  const sent = new RegExp(`\\*\\d+\\r\\n\\$\\d+\\r\\n${command}\\r\\n`, 'i');
+  return (chunk) =>
+    sent.test(chunk.toString('latin1')) && (containing === undefined || chunk.includes(containing));
+}
+
+/**
  * Matches the chunk in which an HTTP/2 server begins to answer: one with a HEADERS frame. Servers send SETTINGS,
  * WINDOW_UPDATE and PING before it. Requests are best known by the key that they carry: paths are compressed.
  */

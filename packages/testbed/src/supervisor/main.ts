@@ -10,6 +10,7 @@ import type { ProcessOptions, Report, Request } from './messages.js';
 import { signalTree } from './process-tree.js';
 
 const running = new Map<number, ChildProcess>();
+const adopted = new Set<number>();
 const owned = new Set<string>();
 const atTheEnd = new Map<string, readonly string[]>();
 let ending = false;
@@ -21,13 +22,17 @@ process.on('SIGTERM', () => void end());
 function handle(request: Request): void {
   switch (request.type) {
     case 'spawn':
-      return start(request.id, request.process);
+      return void start(request.id, request.process);
     case 'signal':
-      return signal(request.id, request.key, request.signal);
+      return void signal(request.id, request.key, request.signal);
     case 'own':
       return void owned.add(request.path);
     case 'disown':
       return void owned.delete(request.path);
+    case 'adopt':
+      return void adopted.add(request.pid);
+    case 'release':
+      return void adopted.delete(request.pid);
     case 'finally':
       return void atTheEnd.set(request.key, request.command);
     case 'forget':
@@ -76,6 +81,7 @@ async function end(): Promise<void> {
       await exited;
     }),
   );
+  for (const pid of adopted) signalTree(pid, 'SIGKILL');
   for (const [program, ...args] of atTheEnd.values()) {
     if (program !== undefined) spawnSync(program, args, { stdio: 'ignore', timeout: 30_000 });
   }

@@ -1,13 +1,18 @@
-/** What the test process asks of its supervisor. Every request but `own` and `disown` is answered by its `id`. */
+/** What the test process asks of its supervisor. A request with an `id` is answered by it. */
 export type Request =
   | { readonly type: 'spawn'; readonly id: number; readonly process: ProcessOptions }
   | { readonly type: 'signal'; readonly id: number; readonly key: number; readonly signal: NodeJS.Signals }
   /** Removed when the test process has gone, after every process. */
   | { readonly type: 'own'; readonly path: string }
   | { readonly type: 'disown'; readonly path: string }
+  /** A process of somebody else's, to be killed when the test process has gone. */
+  | { readonly type: 'adopt' | 'release'; readonly pid: number }
   /** A command to run when the test process has gone, such as the removal of a container. */
   | { readonly type: 'finally'; readonly key: string; readonly command: readonly string[] }
   | { readonly type: 'forget'; readonly key: string };
+
+/** Requests that need no answer. */
+export type Notice = Exclude<Request, { readonly id: number }>;
 
 export interface ProcessOptions {
   readonly command: string;

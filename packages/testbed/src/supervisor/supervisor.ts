@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import type { ProcessOptions, Report, Request } from './messages.js';
+import type { Notice, ProcessOptions, Report, Request } from './messages.js';
 
 /** How a supervised process ended. */
 export interface Exit {
@@ -65,8 +65,9 @@ class Supervisor {
     };
   }
 
-  tell(request: Extract<Request, { type: 'own' | 'disown' | 'finally' | 'forget' }>): void {
-    this.#child.send(request);
+  tell(notice: Notice): void {
+    // A supervisor that has gone has nothing left to look after.
+    this.#child.send(notice, () => undefined);
   }
 
   /** Ends the supervisor and all that it runs; resolves when it has gone. */
@@ -91,13 +92,13 @@ class Supervisor {
   #receive(report: Report): void {
     switch (report.type) {
       case 'done':
-        return this.#settle(report.id)?.resolve(report.pid);
+        return void this.#settle(report.id)?.resolve(report.pid);
       case 'failed':
-        return this.#settle(report.id)?.reject(new Error(report.message));
+        return void this.#settle(report.id)?.reject(new Error(report.message));
       case 'exited': {
         const resolve = this.#exits.get(report.key);
         this.#exits.delete(report.key);
-        return resolve?.({ code: report.code, signal: report.signal });
+        return void resolve?.({ code: report.code, signal: report.signal });
       }
     }
   }
