@@ -1,10 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { type Duration, type Locks, parseDuration } from '@holdfast/core';
-import { Command, CommanderError, Option } from 'commander';
+import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { list } from './commands/list.js';
 import { checkRelease, type ReleaseFlags, release } from './commands/release.js';
 import { show } from './commands/show.js';
 import { type ConnectionFlags, openLocks } from './connection.js';
+import { type DemoFlags, demo } from './demo/demo.js';
 import { codeOfError, EXIT, UsageError } from './exit.js';
 import { type Output, standardOutput } from './output.js';
 import { runUnderLock } from './run/run.js';
@@ -120,7 +121,26 @@ function define(output: Output, finish: (code: number) => void): Command {
       await withLocks(flags, async (locks) => finish(await release(locks, name, flags, output)));
     });
 
+  backendOptions(program.command('demo'))
+    .summary('see what a lock does, in half a minute')
+    .description(
+      'Several processes increment one counter: without a lock, under one, and with a holder that is killed.',
+    )
+    .option('--workers <number>', 'how many processes', count(2, 16), 4)
+    .option('--times <number>', 'how often each of them counts', count(3, 1000), 15)
+    .option('--json', 'the holds and counts as a JSON object')
+    .action(async (flags: DemoFlags) => finish(await demo(flags, output)));
+
   return program;
+}
+
+/** Reads a whole number within limits. */
+function count(least: number, most: number): (text: string) => number {
+  return (text) => {
+    const number = /^\d+$/.test(text) ? Number(text) : Number.NaN;
+    if (number >= least && number <= most) return number;
+    throw new InvalidArgumentError(`a whole number from ${least} to ${most} is allowed`);
+  };
 }
 
 function backendOptions(command: Command): Command {
