@@ -161,6 +161,8 @@ export class Hold {
     if (generation !== this.#generation) return;
     this.#grant = { ...this.#grant, ttl: renewal.ttl };
     this.#confirm(renewal.from ?? sent, renewal.validFor ?? renewal.ttl);
+    // A hold without renewal on a session backend only learns that the session lives: its own end stays where it is.
+    if (!this.renew) return;
     this.#engine.emit('renewed', { name: this.claim.name, owner: this.claim.owner, ttl: renewal.ttl });
   }
 

@@ -67,3 +67,22 @@ describe('fenceOffset', () => {
     expect(await a.forceRelease('k', { fencingToken: hold.fencingToken })).toBe(true);
   });
 });
+
+describe('list', () => {
+  it('keeps the process alive while the backend has not answered', async () => {
+    const { clock, flaky, a } = await world();
+    let answer = (): void => undefined;
+    flaky.backend.list = async function* () {
+      await new Promise<void>((resolve) => {
+        answer = resolve;
+      });
+      yield { name: 'k', held: true, waiters: [] };
+    };
+    const first = a.list()[Symbol.asyncIterator]().next();
+    await clock.idle();
+    expect(clock.timers).toBe(1);
+    answer();
+    expect((await first).value.name).toBe('k');
+    expect(clock.timers).toBe(0);
+  });
+});

@@ -200,10 +200,18 @@ class BackendLocks implements Locks {
     if (filter.prefix !== undefined && typeof filter.prefix !== 'string') {
       throw new InvalidArgumentError('prefix', filter.prefix, 'the start of the names to list');
     }
+    const states = this.#engine.backend.list(filter.prefix)[Symbol.asyncIterator]();
     try {
-      for await (const state of this.#engine.backend.list(filter.prefix)) yield this.#shown(state);
+      for (;;) {
+        // Each step is a pending call, which the process must outlive.
+        const { done, value } = await this.#engine.keepAlive(states.next());
+        if (done === true) return;
+        yield this.#shown(value);
+      }
     } catch (error) {
       throw this.#engine.asError('list', undefined, error);
+    } finally {
+      await states.return?.();
     }
   }
 

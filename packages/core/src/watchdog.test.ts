@@ -1,5 +1,25 @@
 import { describe, expect, it } from 'vitest';
+import type { LockBackend } from './backend.js';
+import { createLocks } from './locks.js';
+import { memoryBackend } from './memory/backend.js';
+import { ManualClock } from './testing/manual-clock.js';
 import { world } from './testing/world.js';
+
+/** A backend whose grants live as long as its session, whatever their ttl. */
+function onSession(inner: LockBackend): LockBackend {
+  return new Proxy(inner, {
+    get: (target, property) => {
+      if (property === 'open') {
+        return async (...args: Parameters<LockBackend['open']>) => ({
+          ...(await target.open(...args)),
+          expiry: 'session',
+        });
+      }
+      const value: unknown = Reflect.get(target, property, target);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+}
 
 describe('the watchdog', () => {
   it('renews at a third of the ttl, less a random part of up to a tenth', async () => {
@@ -110,5 +130,20 @@ describe('the watchdog', () => {
     expect(flaky.count('renew')).toBe(0);
     expect(clock.timers).toBe(0);
     expect(lost).toEqual([]);
+  });
+
+  it('keeps a hold without renewal valid on a session backend until its ttl, and calls that no renewal', async () => {
+    const clock = new ManualClock();
+    const a = await createLocks(onSession(memoryBackend()), { clock });
+    const log: string[] = [];
+    a.on('renewed', () => log.push('renewed'));
+    const hold = await a.lock('k').acquire({ ttl: 9000, renew: false });
+    hold.signal.addEventListener('abort', () => log.push(`lost ${hold.signal.reason.reason}`));
+    await clock.advance(8900);
+    expect(hold.isHeld()).toBe(true);
+    await clock.advance(200);
+    expect(hold.isHeld()).toBe(false);
+    expect(log).toEqual(['lost expired']);
+    await a.close();
   });
 });
