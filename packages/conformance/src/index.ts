@@ -1,1 +1,2 @@
-export {};
+export type { ChildSpec, ConformanceOptions, ServerFaults } from './options.js';
+export { describeConformance } from './suite.js';
