@@ -123,7 +123,8 @@ export async function startGroup(group: Group): Promise<ServerHandle> {
     };
   } catch (error) {
     await stop();
-    throw error;
+    const why = error instanceof Error ? error.message : String(error);
+    throw new Error(`${group.server} could not be started. ${why}`, { cause: error });
   }
 }
 

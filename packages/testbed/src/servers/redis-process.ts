@@ -101,7 +101,10 @@ export function redisUrl(
   return `redis${tls ? 's' : ''}${scheme}://${credentials}${addresses}${path}`;
 }
 
-/** Asks a Redis server something on a connection of its own, once: no retries, a second for each answer. */
+// A busy machine starts a dozen servers at the same time.
+const PATIENCE = 5000;
+
+/** Asks a Redis server something on a connection of its own, once, without retries. */
 export async function askRedis<Answer>(
   port: number,
   access: { readonly password?: string | undefined; readonly certificate?: Certificate | undefined },
@@ -113,8 +116,8 @@ export async function askRedis<Answer>(
     lazyConnect: true,
     retryStrategy: null,
     maxRetriesPerRequest: 0,
-    connectTimeout: 1000,
-    commandTimeout: 1000,
+    connectTimeout: PATIENCE,
+    commandTimeout: PATIENCE,
     ...(access.password !== undefined && { password: access.password }),
     ...(access.certificate !== undefined && { tls: { ca: access.certificate.cert } }),
   });
