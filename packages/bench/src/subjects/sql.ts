@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Verrou } from '@verrou/core';
 import { knexStore } from '@verrou/core/drivers/knex';
-import { type Knex, knex } from 'knex';
+import knexPackage, { type Knex } from 'knex';
 import type { Backend, Subject } from '../subject.js';
 import { holdfast } from './holdfast.js';
 
@@ -10,7 +10,7 @@ type Database = Extract<Backend, 'postgres' | 'mariadb'>;
 const CLIENTS = { postgres: 'pg', mariadb: 'mysql2' } as const;
 
 function open(database: Database, url: string): Knex {
-  return knex({
+  return knexPackage.knex({
     client: CLIENTS[database],
     connection: url.replace('mariadb://', 'mysql://'),
     pool: { min: 1, max: 10 },
