@@ -1,9 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { type Duration, type Locks, parseDuration } from '@holdfast/core';
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+import { type BenchFlags, bench } from './commands/bench.js';
+import { type DoctorFlags, doctor } from './commands/doctor.js';
 import { list } from './commands/list.js';
 import { checkRelease, type ReleaseFlags, release } from './commands/release.js';
 import { show } from './commands/show.js';
+import { type WatchFlags, watch } from './commands/watch.js';
 import { type ConnectionFlags, openLocks } from './connection.js';
 import { type DemoFlags, demo } from './demo/demo.js';
 import { codeOfError, EXIT, UsageError } from './exit.js';
@@ -107,6 +110,17 @@ function define(output: Output, finish: (code: number) => void): Command {
       withLocks(flags, (locks) => show(locks, name, flags, output)),
     );
 
+  backendOptions(program.command('watch'))
+    .summary('watch the locks in a live view')
+    .description('Shows the locks that are held or waited for, again and again. Ctrl-C ends it.')
+    .option('--prefix <text>', 'only names that start so')
+    .option('--interval <duration>', 'between two looks', interval, 1000)
+    .option('--count <number>', 'end after so many looks', whole(1, Number.MAX_SAFE_INTEGER))
+    .option('--json', 'one JSON object for each look')
+    .action((flags: ConnectionFlags & WatchFlags) =>
+      withLocks(flags, (locks) => watch(locks, flags, output)),
+    );
+
   backendOptions(program.command('release'))
     .summary('break a lock, whoever holds it')
     .description(
@@ -121,13 +135,45 @@ function define(output: Output, finish: (code: number) => void): Command {
       await withLocks(flags, async (locks) => finish(await release(locks, name, flags, output)));
     });
 
+  backendOptions(program.command('doctor'))
+    .summary('check the backend and its settings')
+    .description(
+      'Measures the way to the backend, takes and gives back a lock, and tells which settings are dangerous for locks. Exit code 1 when one is.',
+    )
+    .option('--strict', 'exit code 1 for warnings too')
+    .option('--json', 'as a JSON object')
+    .action((flags: ConnectionFlags & DoctorFlags) =>
+      withLocks(flags, async (locks) => finish(await doctor(locks, flags, output))),
+    );
+
+  backendOptions(program.command('migrate'))
+    .summary('make or update the tables of an SQL backend')
+    .description(
+      'Makes or updates the tables of an SQL backend, also where the configuration has `migrate` off.',
+    )
+    .action(async (flags: ConnectionFlags) => {
+      const { migrate } = await import('./commands/migrate.js');
+      await migrate(flags, output);
+    });
+
+  backendOptions(program.command('bench'))
+    .summary('measure the backend quickly')
+    .description('Measures the backend from this process, and draws how long things took.')
+    .option('--duration <duration>', 'of each of the three measurements', interval, 2000)
+    .option('--parallel <number>', 'how many at once', whole(1, 10_000), 20)
+    .option('--svg <file>', 'draw it into a file too')
+    .option('--json', 'the figures as a JSON object')
+    .action((flags: ConnectionFlags & BenchFlags) =>
+      withLocks(flags, (locks) => bench(locks, flags, output)),
+    );
+
   backendOptions(program.command('demo'))
     .summary('see what a lock does, in half a minute')
     .description(
       'Several processes increment one counter: without a lock, under one, and with a holder that is killed.',
     )
-    .option('--workers <number>', 'how many processes', count(2, 16), 4)
-    .option('--times <number>', 'how often each of them counts', count(3, 1000), 15)
+    .option('--workers <number>', 'how many processes', whole(2, 16), 4)
+    .option('--times <number>', 'how often each of them counts', whole(3, 1000), 15)
     .option('--json', 'the holds and counts as a JSON object')
     .action(async (flags: DemoFlags) => finish(await demo(flags, output)));
 
@@ -135,12 +181,21 @@ function define(output: Output, finish: (code: number) => void): Command {
 }
 
 /** Reads a whole number within limits. */
-function count(least: number, most: number): (text: string) => number {
+function whole(least: number, most: number): (text: string) => number {
   return (text) => {
     const number = /^\d+$/.test(text) ? Number(text) : Number.NaN;
     if (number >= least && number <= most) return number;
     throw new InvalidArgumentError(`a whole number from ${least} to ${most} is allowed`);
   };
+}
+
+/** Reads a duration for commander's own complaint. */
+function interval(text: string): number {
+  try {
+    return duration(text, 'duration');
+  } catch {
+    throw new InvalidArgumentError('a duration with its unit is allowed, such as 500ms or 2s');
+  }
 }
 
 function backendOptions(command: Command): Command {

@@ -39,6 +39,11 @@ export function span(ms: number): string {
     .join(' ');
 }
 
+/** As {@link span}, with the parts of a millisecond where they matter. */
+export function fineSpan(ms: number): string {
+  return ms < 10 ? `${ms.toFixed(2)}ms` : span(ms);
+}
+
 /** Rows under headings, each column as wide as its widest cell. */
 export function table(headings: readonly string[], rows: readonly (readonly string[])[]): string {
   const all = [headings, ...rows];

@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { createLocks } from './locks.js';
+import { memoryBackend } from './memory/backend.js';
 import { outcome, world } from './testing/world.js';
 
 describe('close', () => {
@@ -21,6 +23,18 @@ describe('close', () => {
     await theirs.release();
     await b.close();
     expect(clock.timers).toBe(0);
+  });
+
+  it('waits until the grant of an acquisition that it ended has been given back', async () => {
+    const { clock, flaky, a, b } = await world();
+    flaky.next('attempt', 'late');
+    const acquiring = outcome(a.lock('k').acquire());
+    await clock.idle();
+    const closing = a.close();
+    expect(await acquiring).toMatchObject({ code: 'LOCKS_CLOSED' });
+    flaky.letThrough();
+    await closing;
+    expect((await b.inspect('k')).held).toBe(false);
   });
 
   it('ends in bounded time where the backend does not answer', async () => {
@@ -84,5 +98,17 @@ describe('list', () => {
     answer();
     expect((await first).value.name).toBe('k');
     expect(clock.timers).toBe(0);
+  });
+});
+
+describe('diagnose', () => {
+  it('tells what the backend says of its server; nothing where it says nothing', async () => {
+    const silent = await createLocks(memoryBackend());
+    expect(await silent.diagnose()).toEqual([]);
+    const finding = { level: 'warning', id: 'x', finding: 'so it is' } as const;
+    const talking = await createLocks(Object.assign(memoryBackend(), { diagnose: async () => [finding] }));
+    expect(await talking.diagnose()).toEqual([finding]);
+    await Promise.all([silent.close(), talking.close()]);
+    await expect(silent.diagnose()).rejects.toMatchObject({ code: 'LOCKS_CLOSED' });
   });
 });

@@ -1,4 +1,4 @@
-import type { LockBackend } from './backend.js';
+import type { Diagnosis, LockBackend } from './backend.js';
 import { type Clock, systemClock } from './clock.js';
 import { type Duration, parseDuration } from './duration.js';
 import { Engine } from './engine.js';
@@ -33,6 +33,8 @@ export interface Locks extends AsyncDisposable {
   list(filter?: { readonly prefix?: string }): AsyncIterable<LockState>;
   /** Breaks exclusion by design: the name is free at once. With `expected`, only that grant is broken. */
   forceRelease(name: string, expected?: { readonly fencingToken: bigint }): Promise<boolean>;
+  /** What the server's settings mean for locks, as `holdfast doctor` shows; empty where the backend has nothing to say. */
+  diagnose(): Promise<readonly Diagnosis[]>;
   /** Listens; returns the function that stops listening. A listener that throws breaks nothing. */
   on<E extends keyof LockEvents>(event: E, listener: (event: LockEvents[E]) => void): () => void;
   /** Stops acquisitions, releases every handle still held, closes the connections that it opened. */
@@ -224,6 +226,12 @@ class BackendLocks implements Locks {
     }
     const stored = token === undefined ? undefined : token - this.#engine.fenceOffset;
     return this.#engine.persist('force release', name, () => this.#engine.backend.forceRelease(name, stored));
+  }
+
+  async diagnose(): Promise<readonly Diagnosis[]> {
+    this.#engine.assertOpen();
+    const { backend } = this.#engine;
+    return this.#engine.persist('diagnose', undefined, async () => (await backend.diagnose?.()) ?? []);
   }
 
   on<E extends keyof LockEvents>(event: E, listener: (event: LockEvents[E]) => void): () => void {

@@ -1,0 +1,74 @@
+import { type Locks, sleep, systemClock } from '@holdfast/core';
+import { json, type Output } from '../output.js';
+import { printable, quoted, table } from '../text.js';
+import { collect, HEADINGS, row } from './list.js';
+
+/** The options of `watch`. */
+export interface WatchFlags {
+  readonly prefix?: string;
+  readonly interval: number;
+  /** How many looks; without it until a signal comes. */
+  readonly count?: number;
+  readonly json?: boolean;
+}
+
+const SCREEN = {
+  enter: '\u001b[?1049h\u001b[?25l',
+  leave: '\u001b[?25h\u001b[?1049l',
+  clear: '\u001b[H\u001b[2J',
+};
+const ENDING = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
+/**
+ * Shows the locks again and again: on a terminal in place, elsewhere one table or one JSON object for each look.
+ * Ends with Ctrl-C.
+ */
+export async function watch(locks: Locks, flags: WatchFlags, output: Output): Promise<void> {
+  const ended = new AbortController();
+  const end = (): void => ended.abort();
+  for (const signal of ENDING) process.on(signal, end);
+  const live = flags.json !== true && process.stdout.isTTY;
+  if (live) process.stdout.write(SCREEN.enter);
+  try {
+    for (let look = 1; !ended.signal.aborted; look++) {
+      const text = await describe(locks, flags);
+      if (live) process.stdout.write(`${SCREEN.clear}${cut(text, process.stdout)}\n`);
+      else output.out(text);
+      if (look === flags.count) return;
+      await sleep(systemClock, flags.interval, ended.signal, { keepAlive: true });
+    }
+  } finally {
+    if (live) process.stdout.write(SCREEN.leave);
+    for (const signal of ENDING) process.off(signal, end);
+  }
+}
+
+async function describe(locks: Locks, { prefix, json: asJson }: WatchFlags): Promise<string> {
+  const at = new Date(systemClock.wall());
+  try {
+    const states = await collect(locks, prefix);
+    if (asJson === true) return json({ at, locks: states });
+    const head = `${at.toISOString()}  ${locks.backend.name}  ${states.length} held or waited for`;
+    const rows = states.map((state) => row(state, at.getTime()));
+    const waiting = states.flatMap(({ name, waiters }) =>
+      waiters.map(
+        ({ position, owner }) => `${String(position).padStart(4)}  ${quoted(name)}  ${printable(owner)}`,
+      ),
+    );
+    return [
+      `${head}\n`,
+      ...(rows.length === 0 ? [] : [table(HEADINGS, rows)]),
+      ...(waiting.length === 0 ? [] : ['\nWAITING', ...waiting]),
+    ].join('\n');
+  } catch (error) {
+    // A backend that comes back is worth waiting for: the next look asks again.
+    const { message } = error as Error;
+    return asJson === true ? json({ at, error: message }) : `${at.toISOString()}  ${printable(message)}`;
+  }
+}
+
+/** As much as the terminal shows: lines that wrap would push the head out of sight. */
+function cut(text: string, { rows = 24, columns = 80 }: NodeJS.WriteStream): string {
+  const lines = text.split('\n').map((line) => [...line].slice(0, columns).join(''));
+  return lines.slice(0, rows - 1).join('\n');
+}
