@@ -102,8 +102,10 @@ export class RedisBackend implements LockBackend {
       onReady: () => room.recheck(),
     });
     this.#subscription = subscription;
+    // A first connection may take longer than a command.
+    const limit = host.commandTimeout * 2;
     try {
-      await Promise.all([servers.open(), subscription.open()]);
+      await Promise.all([servers.open(limit), subscription.open(limit)]);
     } catch (error) {
       throw toBackendError(error);
     }

@@ -43,7 +43,8 @@ export class Cluster implements Servers {
     for (const seed of topology.seeds) this.#known.add(addressOf(seed));
   }
 
-  async open(): Promise<void> {
+  async open(limit: number): Promise<void> {
+    await Promise.any([...this.#known].map((address) => this.#linkTo(address).open(limit))).catch(firstError);
     await this.#refresh();
   }
 
@@ -157,9 +158,7 @@ export class Cluster implements Servers {
     const addresses = new Set([...this.#links.keys(), ...this.#known]);
     const ready = [...this.#links.values()].filter((link) => link.isReady);
     const asked = ready.length > 0 ? ready : [...addresses].map((address) => this.#linkTo(address));
-    const ranges = await Promise.any(asked.map((link) => this.#askForMap(link))).catch((error: unknown) => {
-      throw error instanceof AggregateError ? error.errors[0] : error;
-    });
+    const ranges = await Promise.any(asked.map((link) => this.#askForMap(link))).catch(firstError);
     if (this.#closed) return;
     this.#owners.fill(undefined);
     for (const { from, to, master, replicas } of ranges) {
@@ -192,6 +191,11 @@ export class Cluster implements Servers {
     const mapped = typeof natMap === 'function' ? natMap(address) : natMap?.[address];
     return mapped === undefined || mapped === null ? address : addressOf(mapped);
   }
+}
+
+/** All failed: the first failure says as much as any. */
+function firstError(error: unknown): never {
+  throw error instanceof AggregateError ? error.errors[0] : error;
 }
 
 interface SlotRange {

@@ -39,21 +39,36 @@ export function isReadOnly(error: unknown): boolean {
 
 /** The client's or the server's error in our terms, with itself as the cause. */
 export function toBackendError(error: unknown, options: HoldfastErrorOptions = {}): BackendError {
-  if (isHoldfastError(error)) return error as BackendError;
+  if (isBackendError(error)) return about(error, options);
   const cause = withoutSecrets(error);
   const text = cause.message;
   const meaning = meaningOf(cause);
-  const about = options.lockName === undefined ? '' : ` for lock ${JSON.stringify(options.lockName)}`;
+  const lock = options.lockName === undefined ? '' : ` for lock ${JSON.stringify(options.lockName)}`;
   if (meaning === 'unavailable') {
-    return new BackendError('BACKEND_UNAVAILABLE', `Redis did not answer${about}: ${text}`, {
+    return new BackendError('BACKEND_UNAVAILABLE', `Redis did not answer${lock}: ${text}`, {
       ...options,
       cause,
     });
   }
-  return new BackendError('BACKEND_REFUSED', `Redis refused${about}: ${text}`, {
+  return new BackendError('BACKEND_REFUSED', `Redis refused${lock}: ${text}`, {
     ...options,
     cause,
     transient: meaning === 'not-now',
+  });
+}
+
+function isBackendError(error: unknown): error is BackendError {
+  return isHoldfastError(error, 'BACKEND_UNAVAILABLE') || isHoldfastError(error, 'BACKEND_REFUSED');
+}
+
+/** A connection's error is everybody's: for one caller it is about that caller's lock. */
+function about(error: BackendError, { lockName }: HoldfastErrorOptions): BackendError {
+  if (lockName === undefined || error.lockName !== undefined) return error;
+  const { code, message, cause, transient } = error;
+  return new BackendError(code === 'BACKEND_REFUSED' ? code : 'BACKEND_UNAVAILABLE', message, {
+    lockName,
+    cause,
+    transient,
   });
 }
 

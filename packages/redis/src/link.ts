@@ -94,9 +94,9 @@ export class Link {
     return this.#client !== undefined;
   }
 
-  /** Resolves when a connection is ready; rejects with the last failure when there is none within `patience`. */
-  async open(): Promise<void> {
-    await this.#ready();
+  /** Resolves when a connection is ready; rejects with the last failure when there is none within `limit` ms. */
+  async open(limit = this.#options.patience): Promise<void> {
+    await this.#ready(limit);
   }
 
   /** Runs a script, also on a server that does not know it (yet, or any more). */
@@ -256,7 +256,7 @@ export class Link {
     return new Error(`no answer from ${this.target} for ${Math.round(ms)} ms`);
   }
 
-  #ready(): Promise<Client> {
+  #ready(limit = this.#options.patience): Promise<Client> {
     if (this.#client !== undefined) return Promise.resolve(this.#client);
     if (this.#closed) return Promise.reject(this.#lost(new Error('closed')));
     this.#dial();
@@ -272,8 +272,8 @@ export class Link {
           waiting.timer.cancel();
           reject(error);
         },
-        timer: this.#options.clock.setTimer(this.#options.patience, () =>
-          waiting.reject(this.#lastError ?? this.#lost(this.#silence(this.#options.patience))),
+        timer: this.#options.clock.setTimer(limit, () =>
+          waiting.reject(this.#lastError ?? this.#lost(this.#silence(limit))),
         ),
       };
       this.#waiting.add(waiting);

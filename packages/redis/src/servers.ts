@@ -7,8 +7,8 @@ import type { Script } from './script.js';
 export interface Servers {
   /** What replicates here does so behind the client's back: a failover may lose the last grants. */
   readonly replicates: boolean;
-  /** Connects and checks. */
-  open(): Promise<void>;
+  /** Connects and checks; rejects with what stood in the way after `limit` ms. */
+  open(limit: number): Promise<void>;
   /** Runs a script where its keys are. All keys are in one slot. */
   run(script: Script, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown>;
   /** As `run`, and says how many replicas have it. */

@@ -30,8 +30,8 @@ export class Single implements Servers {
     });
   }
 
-  open(): Promise<void> {
-    return this.#link.open();
+  open(limit: number): Promise<void> {
+    return this.#link.open(limit);
   }
 
   run(script: Script, keys: readonly string[], args: Arguments): Promise<unknown> {

@@ -40,7 +40,10 @@ export class Waiter {
 
   /** So is the moment in `ms` when the lock frees, unless it is renewed. */
   comeIn(ms: number): void {
-    if (ms <= 0) return this.come();
+    if (ms <= 0) {
+      this.come();
+      return;
+    }
     // Within the very millisecond of the expiry the server may not have seen it yet.
     const at = this.#clock.now() + ms + 1;
     if (this.#alarm !== undefined && this.#alarm.at <= at) return;
