@@ -53,12 +53,14 @@ interface Place {
   /** The attempt under way, which clean-up must not overtake. */
   busy?: Promise<unknown>;
   leaving?: Promise<boolean>;
-  mark?: Timer;
+  mark?: Timer | undefined;
 }
 
 /** What a claim's node holds, as JSON. */
 interface NodeData {
-  readonly metadata?: string;
+  /** The timeout of the claim's session, ms: how long the node outlives a holder that dies. */
+  readonly session?: number;
+  readonly metadata?: string | undefined;
   /** Released; the name stays taken until the node goes. */
   readonly tail?: true;
 }
@@ -89,8 +91,10 @@ class ZooKeeperBackend implements LockBackend {
   /** The node whose children are the locks. */
   readonly #home: string;
   readonly #places = new Map<string, Place>();
-  readonly #tails = new Set<Timer>();
+  /** Of the backend's own, all taken back by `close`. */
+  readonly #timers = new Set<Timer>();
   #host: BackendHost = { clock: systemClock, commandTimeout: 5000, lost() {}, report() {} };
+  #closed = false;
   #server: { readonly sessions: Sessions; readonly parents: Parents } | undefined;
 
   constructor(settings: Settings) {
@@ -139,6 +143,8 @@ class ZooKeeperBackend implements LockBackend {
   }
 
   async #attempt(place: Place, session: Session, until: number): Promise<Grant | Contended> {
+    // Released while this waited for the session: nothing is to be sent any more.
+    if (place.leaving !== undefined) return {};
     let children = await this.#join(place, session, until);
     for (;;) {
       const queue = inOrder(children);
@@ -160,7 +166,6 @@ class ZooKeeperBackend implements LockBackend {
 
   /** Sees to it that the claim has a node, and lists the queue. */
   async #join(place: Place, session: Session, until: number): Promise<readonly string[]> {
-    if (place.leaving !== undefined) throw new ZooKeeperError(CODE.connectionLoss, 'given up meanwhile');
     if (place.session !== session) this.#forgetNode(place);
     place.session = session;
     if (place.node !== undefined) return await this.#list(place.parent, session, until);
@@ -189,7 +194,7 @@ class ZooKeeperBackend implements LockBackend {
     place.unsure = true;
     const [, created, listed] = await Promise.allSettled([
       this.#parents.has(parent) ? undefined : session.make(parent, until),
-      session.createInLine(`${parent}/${nodePrefix(claim.owner)}`, encodeData(claim), until),
+      session.createInLine(`${parent}/${nodePrefix(claim.owner)}`, encodeData(claim, session), until),
       session.children(parent, until),
     ]);
     if (created.status === 'rejected') {
@@ -274,12 +279,11 @@ class ZooKeeperBackend implements LockBackend {
    * do without.
    */
   #markLater(place: Place, session: Session): void {
-    const { clock, commandTimeout } = this.#host;
-    place.mark = clock.setTimer(MARK_AFTER, () => {
+    place.mark = this.#later(MARK_AFTER, () => {
       const { node } = place;
       if (node === undefined || place.leaving !== undefined) return;
       // A mark that fails leaves the time of joining.
-      session.write(node.path, encodeData(place.claim), clock.now() + commandTimeout).catch(() => undefined);
+      session.write(node.path, encodeData(place.claim, session), this.#deadline()).catch(() => undefined);
     });
   }
 
@@ -398,14 +402,11 @@ class ZooKeeperBackend implements LockBackend {
     if (node === undefined) return false;
     const kept = await session.certainly((until) => session.write(node.path, TAIL, until));
     if (kept !== true) return false;
-    const { clock } = this.#host;
-    const timer = clock.setTimer(keepFor, () => {
-      this.#tails.delete(timer);
+    this.#later(keepFor, () => {
       this.#deleteCertainly(place, session).catch((error) =>
         this.#host.report(toBackendError(error, 'end the minHold of', place.claim.name)),
       );
     });
-    this.#tails.add(timer);
     return true;
   }
 
@@ -415,7 +416,7 @@ class ZooKeeperBackend implements LockBackend {
 
   /** A release goes on after its caller was told "unknown": its outcome is kept for the caller's next try. */
   #forgetLater(place: Place): void {
-    const forget = (): void => void this.#host.clock.setTimer(REMEMBERED, () => this.#drop(place));
+    const forget = (): void => void this.#later(REMEMBERED, () => this.#drop(place));
     place.leaving?.then(forget, forget);
   }
 
@@ -441,7 +442,7 @@ class ZooKeeperBackend implements LockBackend {
       if (head === undefined) return { name, held: false, waiters: [] };
       const node = await session.read(`${parent}/${head.node}`, until);
       if (node === undefined) continue;
-      const { tail, metadata } = decodeData(node.data);
+      const { tail, metadata, session: timeout } = decodeData(node.data);
       const waiters = others.map(({ owner }, index) => ({ owner, position: index + 1 }));
       if (tail === true) return { name, held: true, waiters };
       return {
@@ -450,6 +451,7 @@ class ZooKeeperBackend implements LockBackend {
         owner: head.owner,
         fencingToken: node.stat.czxid,
         acquiredAt: new Date(node.stat.modifiedAt),
+        ...(timeout === undefined ? {} : { expiresIn: timeout }),
         ...(metadata === undefined ? {} : { metadata }),
         waiters,
       };
@@ -497,12 +499,12 @@ class ZooKeeperBackend implements LockBackend {
   async close(): Promise<void> {
     const server = this.#server;
     if (server === undefined) return;
-    for (const timer of this.#tails) timer.cancel();
-    this.#tails.clear();
+    this.#closed = true;
     const until = this.#deadline();
     await server.parents.close(server.sessions.present, until);
     await server.sessions.close(until);
-    for (const place of this.#places.values()) place.mark?.cancel();
+    for (const timer of this.#timers) timer.cancel();
+    this.#timers.clear();
     this.#places.clear();
   }
 
@@ -555,6 +557,21 @@ class ZooKeeperBackend implements LockBackend {
     return this.#server.parents;
   }
 
+  #later(delay: number, callback: () => void): Timer | undefined {
+    if (this.#closed) return undefined;
+    const timer = this.#host.clock.setTimer(delay, () => {
+      this.#timers.delete(timer);
+      callback();
+    });
+    this.#timers.add(timer);
+    return {
+      cancel: () => {
+        this.#timers.delete(timer);
+        timer.cancel();
+      },
+    };
+  }
+
   #deadline(): number {
     return this.#host.clock.now() + this.#host.commandTimeout;
   }
@@ -572,17 +589,23 @@ function contended(queue: readonly Contender[], head?: NodeStat): Contended {
   return { holder: { owner: holder.owner, ...since } };
 }
 
-function encodeData({ metadata }: { readonly metadata?: string }): Buffer {
-  const data: NodeData = metadata === undefined ? {} : { metadata };
-  return Buffer.from(JSON.stringify(data));
+function encodeData({ metadata }: Claim, { timeout }: Session): Buffer {
+  return Buffer.from(JSON.stringify({ session: timeout, metadata } satisfies NodeData));
 }
 
 const TAIL = Buffer.from(JSON.stringify({ tail: true } satisfies NodeData));
 
+/** A node that somebody else wrote says nothing. */
 function decodeData(data: Buffer): NodeData {
   try {
     const value: unknown = JSON.parse(data.toString());
-    return typeof value === 'object' && value !== null ? value : {};
+    if (typeof value !== 'object' || value === null) return {};
+    const { session, metadata, tail } = value as Record<keyof NodeData, unknown>;
+    return {
+      ...(typeof session === 'number' ? { session } : {}),
+      ...(typeof metadata === 'string' ? { metadata } : {}),
+      ...(tail === true ? { tail } : {}),
+    };
   } catch {
     return {};
   }

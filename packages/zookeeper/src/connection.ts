@@ -1,3 +1,4 @@
+/// <reference path="./node-zookeeper-client.d.ts" />
 import type { Clock, Timer } from '@holdfast/core';
 import ConnectionManager from 'node-zookeeper-client/lib/ConnectionManager.js';
 import jute, { type Response } from 'node-zookeeper-client/lib/jute/index.js';
