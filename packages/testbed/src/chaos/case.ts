@@ -1,0 +1,175 @@
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type CheckResult, checkStory } from '../history/checker.js';
+import { HISTORY_EXTENSION, readHistoryFolder } from '../history/read.js';
+import { monotonicNow, Recorder } from '../history/recorder.js';
+import { RULES } from '../history/rules/rule.js';
+import { type Story, tellStory } from '../history/story.js';
+import type { Random } from '../random/random.js';
+import { Crew } from './crew.js';
+import { RegisterServer } from './registers.js';
+import type { ChaosFault, ChaosTarget, RunningTarget } from './target.js';
+
+/** One fault on one backend, over and over. */
+export interface CaseOptions {
+  readonly target: ChaosTarget;
+  readonly fault: ChaosFault;
+  readonly random: Random;
+  /** Goes on until it has done that many injections and that much time has passed. */
+  readonly rounds: number;
+  /** ms */
+  readonly time: number;
+  /** A module with which the workers spoil their backend. */
+  readonly mutant?: string;
+}
+
+/** What came of it. */
+export interface CaseResult {
+  readonly backend: string;
+  readonly fault: string;
+  readonly rounds: number;
+  /** The checker's verdict; `fail` as well when there were troubles. */
+  readonly verdict: CheckResult['verdict'];
+  readonly check: CheckResult;
+  /** Workers that ended by themselves, did not end, or printed something. */
+  readonly troubles: readonly string[];
+  readonly story: Story;
+  /** Where the histories are. Removed by the caller. */
+  readonly folder: string;
+}
+
+const WORKERS = 4;
+const LANES = 2;
+const NAMES = ['apple', 'birch', 'cedar'] as const;
+
+/** Runs one case from an empty server to the checker's verdict. */
+export async function runCase(options: CaseOptions): Promise<CaseResult> {
+  const { target, fault, random } = options;
+  const folder = await mkdtemp(join(tmpdir(), 'holdfast-chaos-'));
+  const histories = join(folder, 'histories');
+  const serverFolder = join(folder, 'server');
+  await Promise.all([mkdir(histories), mkdir(serverFolder)]);
+  const running = await target.start({ folder: serverFolder, random: random.fork('target') });
+  let played: { rounds: number; troubles: readonly string[] };
+  try {
+    played = await play(options, running, histories);
+  } finally {
+    await running.stop();
+    await rm(serverFolder, { recursive: true, force: true });
+  }
+  const story = tellStory(readHistoryFolder(histories));
+  const check = checkStory(story, {
+    fairness: target.fairness,
+    exclusion: fault.exclusion ?? target.exclusion,
+    demand: RULES.filter((rule) => rule !== 'fairness'),
+  });
+  const verdict = played.troubles.length > 0 ? 'fail' : check.verdict;
+  return { backend: target.id, fault: fault.id, ...played, verdict, check, story, folder };
+}
+
+async function play(
+  options: CaseOptions,
+  running: RunningTarget,
+  histories: string,
+): Promise<{ rounds: number; troubles: readonly string[] }> {
+  const { target, fault, random, mutant } = options;
+  const recorder = new Recorder(join(histories, `testbed${HISTORY_EXTENSION}`), 'testbed');
+  const registerLog = new Recorder(join(histories, `registers${HISTORY_EXTENSION}`), 'registers');
+  await using registers = await RegisterServer.start(join(histories, 'registers.sock'), registerLog);
+  const progress = new Progress(registers);
+  const before = await running.leftovers();
+  recorder.append({ type: 'levels', phase: 'before', scope: 'server', counts: before });
+
+  await using crew = await Crew.start({
+    folder: histories,
+    recorder,
+    random: random.fork('crew'),
+    registers: registers.path,
+    url: (worker) => running.url(worker),
+    ...(mutant === undefined ? {} : { mutant }),
+    workers: target.crossProcess ? WORKERS : 1,
+    lanes: target.crossProcess ? LANES : WORKERS * LANES,
+    names: NAMES,
+    ttl: target.ttl,
+    clocks: fault.clocks === true,
+  });
+  const started = monotonicNow();
+  let rounds = 0;
+  while (rounds < options.rounds || monotonicNow() - started < options.time) {
+    rounds += 1;
+    await progress.everyName(boundOf(target, fault));
+    await sleep(random.between(0, target.ttl.max / 2));
+    await injectOnce(options, running, { crew, recorder, progress, id: `f${rounds}` });
+    await crew.replenish();
+  }
+  await crew.stop();
+  const after = await settled(running, before, boundOf(target, fault));
+  recorder.append({ type: 'levels', phase: 'after', scope: 'server', counts: after });
+  recorder.close();
+  registerLog.close();
+  return { rounds, troubles: crew.troubles };
+}
+
+async function injectOnce(
+  { target, fault, random }: CaseOptions,
+  running: RunningTarget,
+  scene: { crew: Crew; recorder: Recorder; progress: Progress; id: string },
+): Promise<void> {
+  const { crew, recorder, progress, id } = scene;
+  const [first, ...others] = crew.members;
+  if (first === undefined) throw new Error(`no worker is left: ${crew.troubles.join('; ')}`);
+  const victim = random.pick([first, ...others]);
+  const { min, max } = fault.lasts ?? { min: 0.5 * target.ttl.max, max: 1.5 * target.ttl.max };
+  const lasts = random.between(min, max);
+  const recoverWithin = boundOf(target, fault);
+  const touches = fault.touches === 'worker' ? { touches: [victim.name] } : {};
+  recorder.append({ type: 'fault', phase: 'inject', id, fault: fault.id, recoverWithin, ...touches });
+  const heal = await fault.inject(running, { random, victim, crew, lasts });
+  await sleep(lasts);
+  await heal();
+  recorder.append({ type: 'fault', phase: 'heal', id });
+  // Past the bound, so that a name which nobody holds is seen to be asked for in vain.
+  await progress.everyName(recoverWithin + target.ttl.max);
+}
+
+function boundOf(target: ChaosTarget, fault: ChaosFault): number {
+  return fault.recoverWithin ?? target.recoverWithin;
+}
+
+/** Sees by the registers that the names are held. */
+class Progress {
+  readonly #registers: RegisterServer;
+
+  constructor(registers: RegisterServer) {
+    this.#registers = registers;
+  }
+
+  /** Resolves when every name has been written to from now on, or when the time is up. */
+  async everyName(within: number): Promise<void> {
+    const missing = new Set<string>(NAMES);
+    const giveUp = new AbortController();
+    const stopListening = this.#registers.onWrite(({ name }) => {
+      missing.delete(name);
+      if (missing.size === 0) giveUp.abort();
+    });
+    await sleep(within, undefined, { signal: giveUp.signal }).catch(() => {});
+    stopListening();
+  }
+}
+
+/** The levels once they are back where they were, or when the time is up: what the killed held goes with its ttl. */
+async function settled(
+  running: RunningTarget,
+  before: Readonly<Record<string, number>>,
+  within: number,
+): Promise<Readonly<Record<string, number>>> {
+  const deadline = monotonicNow() + within;
+  for (;;) {
+    const counts = await running.leftovers();
+    const isBack = Object.entries(counts).every(([kind, count]) => count <= (before[kind] ?? 0));
+    if (isBack || monotonicNow() > deadline) return counts;
+    await sleep(100);
+  }
+}
