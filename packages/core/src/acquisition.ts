@@ -58,8 +58,15 @@ export class Acquisition {
         this.#stop();
         answer();
       };
-      this.#watchForTheEnd((reason) => settle(() => reject(reason)));
-      this.#loop().then(
+      const loop = this.#loop();
+      this.#watchForTheEnd((reason) =>
+        settle(() => {
+          reject(reason);
+          // What the claim may have left is cleaned up by the loop, and `close` waits for that.
+          this.#engine.inBackground(loop.then(() => undefined));
+        }),
+      );
+      loop.then(
         (hold) => settle(() => resolve(hold)),
         (error: unknown) => settle(() => reject(error)),
       );

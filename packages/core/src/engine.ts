@@ -233,6 +233,11 @@ export class Engine {
 
   /** The backend's errors are ours already; anything else is a fault of the client or the server, with itself as cause. */
   asError(what: string, lockName: string | undefined, error: unknown): Error {
+    if (error instanceof BackendError && error.lockName === undefined && lockName !== undefined) {
+      const { code, cause, transient } = error;
+      const message = `${error.message} (${what} of lock ${JSON.stringify(lockName)})`;
+      return new BackendError(code, message, { lockName, cause, transient });
+    }
     if (isHoldfastError(error)) return error;
     const about = lockName === undefined ? '' : ` of lock ${JSON.stringify(lockName)}`;
     const said = error instanceof Error ? error.message : String(error);

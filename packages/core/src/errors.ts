@@ -112,6 +112,7 @@ export class LockLostError extends HoldfastError {
  */
 export class BackendError extends HoldfastError {
   override readonly name = 'BackendError';
+  declare readonly code: 'BACKEND_UNAVAILABLE' | 'BACKEND_REFUSED';
   /** True when asking again may help: then core retries until the caller's deadline. False fails at once. */
   readonly transient: boolean;
 

@@ -105,6 +105,14 @@ export class Hold {
     return this.#validFor / 3;
   }
 
+  /**
+   * How long the watchdog may leave it alone, ms. A timer does not see that the machine was suspended: someone has to
+   * look at the clock now and then.
+   */
+  get lookout(): number {
+    return Math.max(1000, this.interval / 10);
+  }
+
   get generation(): number {
     return this.#generation;
   }
@@ -124,11 +132,12 @@ export class Hold {
   }
 
   remaining(): number {
-    return this.#state === 'held' ? Math.max(0, this.endsAt - this.#engine.clock.now()) : 0;
+    return this.isHeld() ? Math.max(0, this.endsAt - this.#engine.clock.now()) : 0;
   }
 
+  /** The first to look after its time ran out makes the loss known: no timer may have had the chance. */
   isHeld(): boolean {
-    return this.#state === 'held' && this.#engine.clock.now() < this.endsAt;
+    return this.#state === 'held' && !this.#overdue();
   }
 
   /** One more handle shares it. */

@@ -112,6 +112,23 @@ describe('the watchdog', () => {
     expect(hold.isHeld()).toBe(false);
   });
 
+  it('signals the loss soon after the machine wakes up, though nobody asks', async () => {
+    const { clock, a } = await world();
+    const hold = await a.lock('k').acquire({ ttl: 30_000 });
+    const { signal } = hold;
+    clock.suspend(60_000);
+    await clock.advance(1001);
+    expect(signal.reason).toMatchObject({ code: 'LOCK_LOST', reason: 'expired' });
+  });
+
+  it('makes the loss known to the first who looks', async () => {
+    const { clock, a } = await world();
+    const hold = await a.lock('k').acquire({ ttl: 30_000 });
+    clock.suspend(60_000);
+    expect(hold.isHeld()).toBe(false);
+    expect(hold.signal.aborted).toBe(true);
+  });
+
   it('stops at maxHold, aborts the signal and gives the lock back', async () => {
     const { clock, a, b } = await world();
     const hold = await a.lock('k').acquire({ ttl: 500, maxHold: 2000 });

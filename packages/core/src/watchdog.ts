@@ -31,7 +31,7 @@ export class Watchdog {
 
   /** The hold's times have changed: the alarm may have to come earlier. */
   reschedule(hold: Hold): void {
-    if (this.#holds.has(hold)) this.#alarmBy(Math.min(hold.endsAt, hold.renewAt));
+    if (this.#holds.has(hold)) this.#alarmBy(nextLook(hold, this.#engine.clock.now()));
   }
 
   stop(): void {
@@ -58,7 +58,7 @@ export class Watchdog {
     }
     if (due.length > 0) this.#renew(due, now);
     let next = Infinity;
-    for (const hold of this.#holds) next = Math.min(next, hold.endsAt, hold.renewAt);
+    for (const hold of this.#holds) next = Math.min(next, nextLook(hold, now));
     this.#alarmBy(next);
   }
 
@@ -79,8 +79,12 @@ export class Watchdog {
     };
     answered().catch((error: unknown) => {
       const failure = this.#engine.asError('renew', due.length === 1 ? due[0]?.claim.name : undefined, error);
-      this.#engine.report(failure);
+      this.#engine.report(failure, due.length === 1 ? due[0]?.claim : undefined);
       for (const hold of due) hold.renewalFailed(failure);
     });
   }
+}
+
+function nextLook(hold: Hold, now: number): number {
+  return Math.min(hold.endsAt, hold.renewAt, now + hold.lookout);
 }

@@ -21,7 +21,8 @@ const CAPABILITIES: Capabilities = {
   transferable: true,
   minHold: 'session',
   grace: GRACE,
-  ttl: { min: 1, max: Number.MAX_SAFE_INTEGER, granularity: 0 },
+  // Less would leave no validity after the margin.
+  ttl: { min: 10, max: Number.MAX_SAFE_INTEGER, granularity: 0 },
 };
 
 /**
