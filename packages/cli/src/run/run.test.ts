@@ -29,13 +29,6 @@ describe('cli-exit-code', () => {
     ['128 + n for a command ended by signal n', ['--', 'sh', '-c', 'kill -9 $$'], 137],
     ['127 for a command that is not there', ['--', 'no-such-command'], 127],
     ['126 for a command that cannot be started', ['--', '/'], 126],
-    ['64 without a command', [], 64],
-    ['64 for a duration without a unit', ['--ttl', '30', '--', 'true'], 64],
-    ['64 for --wait beside --try', ['--try', '--wait', '1s', '--', 'true'], 64],
-    ['64 for an unknown option', ['--tty', '--', 'true'], 64],
-    ['78 for an unknown scheme', ['--url', 'foo://h', '--', 'true'], 78],
-    ['78 for a config file that is not there', ['--config', '/nowhere.json', '--', 'true'], 78],
-    ['69 for a backend that cannot be opened', ['--url', 'sqlite:/dev/null/locks.db', '--', 'true'], 69],
   ])('%s', async (_what, args, code) => {
     const end = await scratch.holdfast(['run', 'job', ...args]).exited;
     expect(end).toMatchObject({ code, signal: null });
@@ -145,7 +138,7 @@ it('a signal while waiting ends the waiting and leaves no place in the queue', a
 
 it('cli-child-at-shutdown: a signal around the grant starts no orphan and leaves the lock free', async () => {
   await using locks = await connect(scratch.url);
-  const offsets = [-20, -10, -5, -2, 0, 1, 2, 3, 5, 8, 12, 20];
+  const offsets = [-20, -5, 0, 1, 3, 8, 20];
   for (const offset of offsets) {
     const hold = await locks.lock('job').acquire();
     const waiter = scratch.holdfast([
