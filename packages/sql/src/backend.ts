@@ -11,6 +11,7 @@ import {
   type Renewal,
   systemClock,
 } from '@holdfast/core';
+import { Abandoned } from './connections.js';
 import type { SqlSettings } from './options.js';
 import { LIVENESS, type LockStore, REFRESH } from './store.js';
 import { Sweeper } from './sweeper.js';
@@ -89,7 +90,8 @@ export class SqlBackend implements LockBackend {
       if ('fencingToken' in answer) waitlist.forget(claim);
       return answer;
     } catch (error) {
-      if (!isHoldfastError(error, 'BACKEND_REFUSED')) this.#doubtful.add(claim.owner);
+      const known = error instanceof Abandoned || isHoldfastError(error, 'BACKEND_REFUSED');
+      if (!known) this.#doubtful.add(claim.owner);
       throw error;
     } finally {
       this.#flights.delete(claim.owner);

@@ -1,12 +1,51 @@
 import { resolve } from 'node:path';
 import { type BackendModule, type BackendOptions, ConfigError, type LockBackend } from '@holdfast/core';
 import { SqlBackend, type SqlDatabase } from './backend.js';
-import { SqliteStore } from './dialect/sqlite.js';
-import { SqliteFile } from './dialect/sqlite-connection.js';
-import { options, type SqlSettings, schemes, settingsOf, sqlitePath, sqlOptionsOf } from './options.js';
+import { type ConnectionPool, Connections } from './connections.js';
+import { type MysqlConnection, MysqlDialect } from './dialect/mysql.js';
+import { classifyMysql } from './dialect/mysql-errors.js';
+import { knexMysql, ownMysql } from './dialect/mysql-pool.js';
+import { type PostgresConnection, PostgresDialect } from './dialect/postgres.js';
+import { classifyPostgres } from './dialect/postgres-errors.js';
+import { knexPostgres, ownPostgres, type PostgresAccess } from './dialect/postgres-pool.js';
+import { PostgresWakeups } from './dialect/postgres-wakeups.js';
+import { type SqliteOptions, SqliteStore } from './dialect/sqlite.js';
+import { SqliteFile, SqliteKnex } from './dialect/sqlite-connection.js';
+import { familyOf, type KnexLike } from './knex.js';
+import {
+  DEFAULT_POOL,
+  options,
+  type SqlOptions,
+  type SqlSettings,
+  schemes,
+  serverIn,
+  settingsOf,
+  sqlitePath,
+  sqlOptionsOf,
+} from './options.js';
+import { tablesOf } from './schema.js';
+import { ServerStore } from './server-store.js';
 
 /** URL parameters that the drivers document and that stay in the URL. */
-export const driverParameters: readonly string[] = [];
+export const driverParameters: readonly string[] = [
+  // pg
+  'sslmode',
+  'sslcert',
+  'sslkey',
+  'sslrootcert',
+  'sslnegotiation',
+  'uselibpqcompat',
+  'application_name',
+  'fallback_application_name',
+  'options',
+  'client_encoding',
+  'host',
+  // mysql2
+  'ssl',
+  'socketPath',
+  'charset',
+  'compress',
+];
 
 /**
  * Locks in the database that a URL names.
@@ -17,22 +56,136 @@ export function createBackend(given: BackendOptions): LockBackend {
   const { url } = given;
   if (url === undefined) throw new ConfigError(`sql: no url; write one of ${schemes.join(':, ')}:`);
   const settings = settingsOf(sqlOptionsOf(given));
+  const max = typeof given.pool === 'number' ? given.pool : DEFAULT_POOL;
+  if (max < 1) throw new ConfigError(`sql: pool is ${max}; allowed: 1 or more connections`);
   const scheme = url.slice(0, url.indexOf(':'));
-  if (scheme === 'sqlite') return new SqlBackend('sqlite', sqliteFile(sqlitePath(url), settings), settings);
-  throw new ConfigError(`sql: ${scheme}: is none of ${schemes.join(', ')}`);
+  switch (scheme) {
+    case 'sqlite':
+      return new SqlBackend('sqlite', sqliteFile(sqlitePath(url), settings), settings);
+    case 'postgres':
+    case 'postgresql': {
+      const server = serverIn(url, 'PostgreSQL');
+      const access = (timeout: number) => ownPostgres(url, { max, timeout });
+      return new SqlBackend('postgres', postgres(server, access, settings), settings);
+    }
+    case 'mysql':
+    case 'mariadb': {
+      const server = serverIn(url, scheme === 'mysql' ? 'MySQL' : 'MariaDB');
+      const pool = (timeout: number) => ownMysql(url, { max, timeout });
+      return new SqlBackend(scheme, mysql(server, pool, settings), settings);
+    }
+    default:
+      throw new ConfigError(`sql: ${scheme}: is none of ${schemes.join(', ')}`);
+  }
+}
+
+/**
+ * Locks in the database of a knex that exists already, through its pool, outside its transactions. Its clients may be
+ * `pg`, `mysql2`, `mysql` or `better-sqlite3`. `close()` leaves it open.
+ *
+ * @throws ConfigError
+ */
+export function sqlBackend({ knex, ...given }: SqlOptions & { readonly knex: KnexLike }): LockBackend {
+  const settings = settingsOf(given);
+  const family = familyOf(knex);
+  switch (family) {
+    case 'sqlite':
+      return new SqlBackend(family, sqliteKnex(knex, settings), settings);
+    case 'postgres': {
+      const access = async () => knexPostgres(knex);
+      return new SqlBackend(
+        family,
+        postgres("PostgreSQL behind the application's knex", access, settings),
+        settings,
+      );
+    }
+    case 'mysql': {
+      const pool = async () => knexMysql(knex);
+      return new SqlBackend(family, mysql("MySQL behind the application's knex", pool, settings), settings);
+    }
+  }
 }
 
 /** This package as `connect(config, { backends: [sql] })` takes it, for bundlers. */
 export const sql: BackendModule = { schemes, options, driverParameters, createBackend };
 
-function sqliteFile(path: string, { prefix, table, migrate }: SqlSettings): SqlDatabase {
+function sqliteFile(path: string, settings: SqlSettings): SqlDatabase {
   const file = resolve(path);
-  const store = new SqliteStore({
-    prefix,
-    table,
-    migrate,
-    label: `the SQLite file ${file}`,
-    connect: (prepare) => new SqliteFile(file, prepare),
-  });
+  return sqlite(`the SQLite file ${file}`, (prepare) => new SqliteFile(file, prepare), settings);
+}
+
+function sqliteKnex(knex: KnexLike, settings: SqlSettings): SqlDatabase {
+  const label = "SQLite behind the application's knex";
+  return sqlite(label, (prepare) => new SqliteKnex(knex, prepare), settings);
+}
+
+function sqlite(
+  label: string,
+  connect: SqliteOptions['connect'],
+  { prefix, table, migrate }: SqlSettings,
+): SqlDatabase {
+  const store = new SqliteStore({ prefix, table, migrate, label, connect });
   return { store, pacing: { shortest: 1, longest: 25 } };
+}
+
+function postgres(
+  server: string,
+  access: (timeout: number) => Promise<PostgresAccess>,
+  { prefix, table, migrate }: SqlSettings,
+): SqlDatabase {
+  const store = new ServerStore<PostgresConnection>({
+    prefix,
+    migrate,
+    async connect({ clock, commandTimeout: timeout, woken, disturbed, report }) {
+      const { pool, listening } = await access(timeout);
+      const connections: Connections<PostgresConnection> = new Connections({
+        pool,
+        classify: (error) => classifyPostgres(error, server),
+        clock,
+        timeout,
+        label: server,
+        unprepared: () => dialect.stopPreparing(),
+      });
+      const wakeups = new PostgresWakeups({
+        source: listening,
+        async notify(channel, payload) {
+          await connections.use((c) =>
+            c.query({ text: 'SELECT pg_notify($1, $2)', values: [channel, payload] }),
+          );
+        },
+        clock,
+        woken,
+        changed: disturbed,
+        report,
+      });
+      const inbox = (): string | null => (wakeups.active ? wakeups.channel : null);
+      const dialect = new PostgresDialect(tablesOf(table), inbox);
+      return { connections, dialect, wakeups };
+    },
+  });
+  return { store, pacing: { shortest: 4, longest: 100 } };
+}
+
+function mysql(
+  server: string,
+  connect: (timeout: number) => Promise<ConnectionPool<MysqlConnection>>,
+  { prefix, table, migrate }: SqlSettings,
+): SqlDatabase {
+  const store = new ServerStore<MysqlConnection>({
+    prefix,
+    migrate,
+    async connect({ clock, commandTimeout: timeout }) {
+      const dialect = new MysqlDialect(tablesOf(table));
+      const connections = new Connections({
+        pool: await connect(timeout),
+        classify: (error) => classifyMysql(error, server),
+        clock,
+        timeout,
+        label: server,
+        unprepared: () => dialect.stopPreparing(),
+      });
+      return { connections, dialect };
+    },
+  });
+  return { store, pacing: { shortest: 2, longest: 100 } };
 }

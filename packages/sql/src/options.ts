@@ -30,6 +30,9 @@ export interface SqlOptions {
 /** The options with their defaults. */
 export type SqlSettings = Required<SqlOptions>;
 
+/** What a URL may set besides: connections of our own, at most. Default 10. */
+export const DEFAULT_POOL = 10;
+
 /**
  * Fills in defaults.
  *
@@ -79,6 +82,21 @@ export function sqlitePath(url: string): string {
     throw new ConfigError('a SQLite database in memory serves one process alone: use memory: instead');
   }
   return path;
+}
+
+/**
+ * The server in a URL as messages show it: no user, no password, no parameters.
+ *
+ * @throws ConfigError where it is no URL
+ */
+export function serverIn(url: string, product: string): string {
+  try {
+    const { hostname, port, pathname } = new URL(url);
+    return `${product} at ${hostname === '' ? 'localhost' : hostname}${port === '' ? '' : `:${port}`}${pathname}`;
+  } catch {
+    // The URL itself may hold a password, and the parser's error holds the URL.
+    throw new ConfigError(`the ${product} URL cannot be read; percent-encode user and password`);
+  }
 }
 
 function decode(text: string): string {

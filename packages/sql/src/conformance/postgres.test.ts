@@ -1,0 +1,18 @@
+import { describeConformance } from '@holdfast/conformance';
+import { type ServerHandle, startPostgres } from '@holdfast/testbed';
+import { afterAll, beforeAll } from 'vitest';
+import { createBackend } from '../module.js';
+
+let server: ServerHandle;
+
+beforeAll(async () => {
+  server = await startPostgres({ own: true });
+});
+
+afterAll(() => server.stop());
+
+describeConformance('postgres', {
+  create: ({ prefix }) => createBackend({ url: server.url, prefix }),
+  child: () => ({ url: server.url }),
+  faults: { stop: () => server.node.stop(), start: () => server.node.start() },
+});

@@ -1,0 +1,162 @@
+import { BackendError, type Clock, sleep, type Timer } from '@holdfast/core';
+
+/** Where connections come from: a pool of our own, or one that was handed in. */
+export interface ConnectionPool<C> {
+  acquire(): Promise<C>;
+  /** With `broken`, the connection is closed and not used again. */
+  release(connection: C, broken: boolean): void;
+  /** Closes what we opened ourselves. */
+  close(): Promise<void>;
+}
+
+/** What an error of the driver means for the work that met it. */
+export type Fault =
+  /** Nothing happened, and the same again may succeed at once: a deadlock, a serialization failure, a lock timeout. */
+  | { readonly kind: 'again' }
+  /** As `again`, on this connection, in another way: the server has forgotten our prepared statements. */
+  | { readonly kind: 'unprepared' }
+  | { readonly kind: 'read-only'; readonly error: (permanent: boolean) => BackendError }
+  | { readonly kind: 'failed'; readonly error: BackendError; readonly broken: boolean };
+
+type Outcome = Exclude<Fault, { readonly kind: 'read-only' }>;
+
+/** The limits of one call. */
+export interface Call {
+  /** On the clock's `now`. */
+  readonly deadline: number;
+  /** Aborts when nobody wants the answer any more. A statement that has been sent is waited for all the same. */
+  readonly signal: AbortSignal | undefined;
+}
+
+/** Nobody wanted it any more, and it has not happened. */
+export class Abandoned extends Error {}
+
+/**
+ * Lends a connection for one statement, or a few that need no transaction, with a deadline. Nobody keeps one between
+ * statements: whoever waits for a lock must not starve who holds it.
+ */
+export class Connections<C extends object> {
+  readonly #pool: ConnectionPool<C>;
+  readonly #classify: (error: unknown) => Fault;
+  readonly #clock: Clock;
+  readonly #timeout: number;
+  readonly #label: string;
+  readonly #unprepared: () => void;
+  readonly #since = new WeakMap<C, number>();
+  #readOnlySince: number | undefined;
+
+  constructor(options: {
+    readonly pool: ConnectionPool<C>;
+    readonly classify: (error: unknown) => Fault;
+    readonly clock: Clock;
+    /** ms that one call may take in all. */
+    readonly timeout: number;
+    /** For messages: the server, without credentials. */
+    readonly label: string;
+    /** Called when the server has forgotten a prepared statement. */
+    readonly unprepared: () => void;
+  }) {
+    this.#pool = options.pool;
+    this.#classify = options.classify;
+    this.#clock = options.clock;
+    this.#timeout = options.timeout;
+    this.#label = options.label;
+    this.#unprepared = options.unprepared;
+  }
+
+  /** The limits of a call that begins now, however many statements it takes. */
+  begin(signal?: AbortSignal): Call {
+    return { deadline: this.#clock.now() + this.#timeout, signal };
+  }
+
+  /**
+   * @throws BackendError; the outcome is unknown where it is transient
+   * @throws Abandoned when nobody wants the call any more; this piece of work has not happened then
+   */
+  async use<T>(work: (connection: C) => Promise<T>, call: Call = this.begin()): Promise<T> {
+    for (let tries = 0; ; tries++) {
+      if (call.signal?.aborted) throw new Abandoned();
+      const outcome = await this.#once(work, call.deadline);
+      if (outcome.kind === 'done') return outcome.value;
+      if (outcome.kind === 'failed') throw outcome.error;
+      if (this.#clock.now() >= call.deadline) throw this.#late('stayed busy with conflicting transactions');
+      if (outcome.kind === 'unprepared') this.#unprepared();
+      else await sleep(this.#clock, Math.random() * Math.min(5 * 2 ** tries, 200), call.signal);
+    }
+  }
+
+  close(): Promise<void> {
+    return this.#pool.close();
+  }
+
+  async #once<T>(
+    work: (connection: C) => Promise<T>,
+    deadline: number,
+  ): Promise<{ readonly kind: 'done'; readonly value: T } | Outcome> {
+    let connection: C;
+    try {
+      connection = await this.#acquire(deadline);
+    } catch (error) {
+      return this.#fault(error, undefined);
+    }
+    if (!this.#since.has(connection)) this.#since.set(connection, this.#clock.now());
+    let broken = true;
+    try {
+      const value = await this.#within(deadline, work(connection), 'did not answer');
+      broken = false;
+      this.#readOnlySince = undefined;
+      return { kind: 'done', value };
+    } catch (error) {
+      const fault = this.#fault(error, connection);
+      broken = fault.kind === 'failed' && fault.broken;
+      return fault;
+    } finally {
+      this.#pool.release(connection, broken);
+    }
+  }
+
+  async #acquire(deadline: number): Promise<C> {
+    const arriving = this.#pool.acquire();
+    try {
+      return await this.#within(deadline, arriving, 'gave no connection (is its pool used up?)');
+    } catch (error) {
+      // It may still arrive, when nobody waits for it any more.
+      arriving.then(
+        (connection) => this.#pool.release(connection, false),
+        () => {},
+      );
+      throw error;
+    }
+  }
+
+  /** A server that is read-only on a connection made after it was first seen so will stay so for now. */
+  #fault(error: unknown, connection: C | undefined): Outcome {
+    if (error instanceof Late) return { kind: 'failed', error: this.#late(error.message), broken: true };
+    const fault = this.#classify(error);
+    if (fault.kind !== 'read-only') return fault;
+    const born = connection === undefined ? Number.POSITIVE_INFINITY : (this.#since.get(connection) ?? 0);
+    const permanent = this.#readOnlySince !== undefined && born > this.#readOnlySince;
+    this.#readOnlySince ??= this.#clock.now();
+    return { kind: 'failed', error: fault.error(permanent), broken: true };
+  }
+
+  #late(what: string): BackendError {
+    return new BackendError('BACKEND_UNAVAILABLE', `${this.#label} ${what} within ${this.#timeout} ms`);
+  }
+
+  async #within<T>(deadline: number, promise: Promise<T>, what: string): Promise<T> {
+    let timer: Timer | undefined;
+    const late = new Promise<never>((_resolve, reject) => {
+      timer = this.#clock.setTimer(Math.max(0, deadline - this.#clock.now()), () => reject(new Late(what)));
+    });
+    try {
+      return await Promise.race([promise, late]);
+    } finally {
+      timer?.cancel();
+      // When it loses the race, nobody else hears of its failure.
+      promise.catch(() => {});
+    }
+  }
+}
+
+class Late extends Error {}

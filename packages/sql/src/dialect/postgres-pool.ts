@@ -1,0 +1,93 @@
+import { MissingPackageError } from '@holdfast/core';
+import type { ConnectionPool } from '../connections.js';
+import { type KnexLike, knexPool } from '../knex.js';
+import type { PostgresConnection } from './postgres.js';
+import type { ListeningClient, ListeningSource } from './postgres-wakeups.js';
+
+/** What we use of pg. */
+interface Pg {
+  readonly Pool: new (config: object) => PgPool;
+  readonly Client: new (config: object) => PgClient;
+}
+
+interface PgPool {
+  connect(): Promise<PgClient>;
+  end(): Promise<void>;
+  on(event: 'error', listener: (error: Error) => void): unknown;
+}
+
+interface PgClient extends ListeningClient {
+  connect(): Promise<unknown>;
+  release(destroy?: boolean): void;
+  /** Lets the process end while this connection is open. */
+  unref(): void;
+  readonly connection?: { readonly stream?: { destroy(): unknown } };
+}
+
+/** Both kinds of connection that a store needs. */
+export interface PostgresAccess {
+  readonly pool: ConnectionPool<PostgresConnection>;
+  readonly listening: ListeningSource;
+}
+
+/** A pool of our own. Idle connections do not keep the process alive. */
+export async function ownPostgres(
+  url: string,
+  options: { readonly max: number; readonly timeout: number },
+): Promise<PostgresAccess> {
+  const { Pool, Client } = await loadPg();
+  const connection = { connectionString: url, application_name: 'holdfast', keepAlive: true };
+  const pool = new Pool({
+    ...connection,
+    max: options.max,
+    connectionTimeoutMillis: options.timeout,
+    allowExitOnIdle: true,
+  });
+  // An idle connection that breaks leaves the pool by itself; whoever asks next gets another.
+  pool.on('error', () => {});
+  return {
+    pool: {
+      acquire: () => pool.connect(),
+      release: (client, broken) => (client as PgClient).release(broken),
+      close: () => pool.end(),
+    },
+    listening: {
+      async connect() {
+        const client = new Client({ ...connection, connectionTimeoutMillis: options.timeout });
+        client.on('error', () => {});
+        await client.connect();
+        client.unref();
+        return client;
+      },
+      drop: destroy,
+    },
+  };
+}
+
+/** A knex's connections; the one that listens is made by knex, outside its pool. */
+export function knexPostgres(knex: KnexLike): PostgresAccess {
+  return {
+    pool: knexPool<PostgresConnection>(knex, destroy),
+    listening: {
+      async connect() {
+        const client = (await knex.client.acquireRawConnection()) as PgClient;
+        client.unref();
+        return client;
+      },
+      drop: destroy,
+    },
+  };
+}
+
+function destroy(client: ListeningClient | PostgresConnection): void {
+  (client as PgClient).connection?.stream?.destroy();
+}
+
+async function loadPg(): Promise<Pg> {
+  try {
+    const loaded = (await import('pg')) as unknown as { readonly default?: Pg } & Pg;
+    return loaded.default ?? loaded;
+  } catch (cause) {
+    throw new MissingPackageError('pg', 'PostgreSQL', { cause });
+  }
+}
