@@ -65,8 +65,11 @@ describe('usage', () => {
     const expected = ['run', 'list', 'show', 'watch', 'release', 'doctor', 'migrate', 'bench', 'demo'];
     expect(commands).toEqual([...expected, 'help']);
     for (const command of expected) {
-      const help = await holdfast(command, '--help');
-      expect(help).toMatchObject({ code: 0, out: [expect.stringContaining(`Usage: holdfast ${command}`)] });
+      const { code, out: help } = await holdfast(command, '--help');
+      expect({ code, help: help.join('\n') }).toEqual({
+        code: 0,
+        help: expect.stringContaining(`Usage: holdfast ${command}`),
+      });
     }
   });
 });

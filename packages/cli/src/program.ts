@@ -255,7 +255,8 @@ Examples:
 const RUN_HELP = `
 COMMAND gets HOLDFAST_LOCK, HOLDFAST_FENCING_TOKEN and HOLDFAST_OWNER in its environment, and standard input.
 TERM, INT, HUP and QUIT are passed on to it and everything that it started; the lock is given back when all of them
-have gone. When the lock is lost they get TERM, and KILL after --kill-after.
+have gone. When the lock is lost they get TERM, and KILL after --kill-after. If holdfast itself is killed with
+SIGKILL, a small guard process does the same to them before the lock's ttl ends and others can get in.
 
 Exit code: the command's own; 128 + n if signal n ended it; 127 if it was not found; 75 if the lock was busy;
 76 if it was lost; 69 if the backend was unavailable; 64 for wrong usage; 78 for wrong configuration.

@@ -1,6 +1,6 @@
 import type { AcquireOptions, LockHandle, Locks } from '@holdfast/core';
 import { type ConnectionFlags, openLocks } from '../connection.js';
-import { codeOfSignal, EXIT } from '../exit.js';
+import { codeOfError, codeOfSignal, EXIT } from '../exit.js';
 import type { Output } from '../output.js';
 import { printable, quoted } from '../text.js';
 import { type CommandEnd, CommandGroup } from './group.js';
@@ -40,6 +40,9 @@ export async function runUnderLock(request: RunRequest, output: Output): Promise
     reporter.follow(locks);
     try {
       return await new Run(request, locks, reporter, interruptions).code();
+    } catch (error) {
+      reporter.failed('failed', request.name, (error as Error).message);
+      return codeOfError(error);
     } finally {
       await locks.close();
     }

@@ -91,6 +91,11 @@ export class Program {
     return this;
   }
 
+  /** What a list of processes shows of it. */
+  commandLine(): string {
+    return readFileSync(`/proc/${this.pid}/cmdline`, 'utf8');
+  }
+
   kill(signal: NodeJS.Signals): void {
     this.#child.kill(signal);
   }
