@@ -116,8 +116,8 @@ export class Connection implements ProxyConnection {
   }
 
   reset(): void {
-    this.#client.resetAndDestroy();
-    this.#server.resetAndDestroy();
+    abort(this.#client);
+    abort(this.#server);
   }
 
   end(): void {
@@ -133,7 +133,7 @@ export class Connection implements ProxyConnection {
     const latency = () => this.#weather.latency(direction);
     from.setNoDelay(true);
     from.once('end', () => this.#lanes[direction].send(() => to.end(), { latency: latency() }));
-    from.once('error', () => this.#lanes[direction].send(() => to.resetAndDestroy(), { latency: latency() }));
+    from.once('error', () => this.#lanes[direction].send(() => abort(to), { latency: latency() }));
   }
 
   #fromClient(arrived: Buffer): void {
@@ -234,4 +234,13 @@ export class Connection implements ProxyConnection {
   #sink(direction: Direction): Socket {
     return direction === 'up' ? this.#server : this.#client;
   }
+}
+
+/**
+ * RST at once: by itself `resetAndDestroy` first waits until all that was written has been taken. A socket whose own
+ * end is still under way takes none, and would never be closed (Node 20.20).
+ */
+function abort(socket: Socket): void {
+  if (!socket.writableEnded) socket.resetAndDestroy();
+  socket.destroy();
 }

@@ -127,7 +127,8 @@ async function initialise(folder: string): Promise<void> {
   await run(install, ['--no-defaults', `--datadir=${folder}`, ...how, ...small], as('mysql'));
 }
 
-async function askMySql(url: string): Promise<void> {
+/** Rejects unless the server behind the URL answers a query. */
+export async function askMySql(url: string): Promise<void> {
   const { hostname, port } = new URL(url);
   const connection = await createConnection({
     host: hostname,
