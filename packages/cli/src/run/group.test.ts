@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { afterEach, describe, expect, it } from 'vitest';
-import { isAlive, until } from '../testing/program.js';
+import { isAlive, Scratch, until } from '../testing/program.js';
 import { CommandGroup, groupIsAlive } from './group.js';
 
 const started: number[] = [];
@@ -15,7 +15,7 @@ afterEach(() => {
 describe('groupIsAlive', () => {
   it('is false for a group of zombies that nobody collects, as in a container whose process 1 does not', async () => {
     // With job control the background job has a group of its own; its parent becomes a program that never waits.
-    const parent = spawn('bash', ['-mc', 'sleep 0 & echo $!; exec sleep 600'], {
+    const parent = spawn('bash', ['-mc', 'sleep 1 & echo $!; exec sleep 600'], {
       stdio: ['ignore', 'pipe', 'ignore'],
     });
     started.push(parent.pid ?? 0);
@@ -38,10 +38,16 @@ describe('groupIsAlive', () => {
 });
 
 it('terminate sends TERM, also to what is stopped, and KILL to what stays', async () => {
-  const group = new CommandGroup('sh', ['-c', 'trap "" TERM; while :; do sleep 0.1; done'], process.env);
+  const scratch = new Scratch();
+  const script =
+    'trap "echo term >> $SCRATCH/log" TERM; echo ready >> "$SCRATCH/log"; while :; do sleep 0.1; done';
+  const group = new CommandGroup('sh', ['-c', script], { ...process.env, SCRATCH: scratch.folder });
+  await until('the trap is set', () => scratch.lines('log').length === 1);
   group.signal('SIGSTOP');
-  group.terminate(100);
+  group.terminate(500);
   expect(await group.ended).toEqual({ kind: 'signalled', signal: 'SIGKILL' });
+  expect(scratch.lines('log')).toEqual(['ready', 'term']);
+  await scratch.dispose();
 });
 
 it('a command that cannot be started ends as such, and signals to it go nowhere', async () => {
