@@ -120,7 +120,9 @@ async function injectOnce(
   const { crew, recorder, progress, id } = scene;
   const [first, ...others] = crew.members;
   if (first === undefined) throw new Error(`no worker is left: ${crew.troubles.join('; ')}`);
-  const victim = random.pick([first, ...others]);
+  // Most often whoever holds right now: the others have less to lose.
+  const holder = crew.members.find(({ name }) => name === progress.lastWriter);
+  const victim = holder !== undefined && random.chance(0.7) ? holder : random.pick([first, ...others]);
   const { min, max } = fault.lasts ?? { min: 0.5 * target.ttl.max, max: 1.5 * target.ttl.max };
   const lasts = random.between(min, max);
   const recoverWithin = boundOf(target, fault);
@@ -138,12 +140,16 @@ function boundOf(target: ChaosTarget, fault: ChaosFault): number {
   return fault.recoverWithin ?? target.recoverWithin;
 }
 
-/** Sees by the registers that the names are held. */
+/** Sees by the registers that the names are held, and by whom. */
 class Progress {
   readonly #registers: RegisterServer;
+  lastWriter: string | undefined;
 
   constructor(registers: RegisterServer) {
     this.#registers = registers;
+    registers.onWrite(({ writer }) => {
+      this.lastWriter = writer;
+    });
   }
 
   /** Resolves when every name has been written to from now on, or when the time is up. */

@@ -44,10 +44,11 @@ export class RegisterServer implements AsyncDisposable {
 
   #serve(socket: Socket): void {
     this.#sockets.add(socket);
-    // A killed writer's socket may end in an error; what it had asked for has been answered or has not.
-    socket.on('error', () => socket.destroy());
     socket.on('close', () => this.#sockets.delete(socket));
-    createInterface({ input: socket }).on('line', (line) => {
+    const lines = createInterface({ input: socket });
+    // A killed writer's socket ends in an error; what it had asked for has been written down or has not.
+    for (const source of [socket, lines]) source.on('error', () => socket.destroy());
+    lines.on('line', (line) => {
       const answer: Answer = this.#answer(JSON.parse(line) as Question);
       socket.write(`${JSON.stringify(answer)}\n`);
     });

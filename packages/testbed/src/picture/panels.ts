@@ -55,7 +55,7 @@ function faultPanel(story: Story, fault: FaultSpan): { kind: string; panel: Pane
 
 function window(what: string, span: Span, story: Story): Panel {
   const from = Math.max(span.from, story.from);
-  const until = Math.min(span.until, story.until, from + LONGEST);
+  const until = Math.max(from + 1, Math.min(span.until, story.until, from + LONGEST));
   const seconds = (time: number): string => ((time - story.from) / 1000).toFixed(1);
   return { title: `${what}: ${seconds(from)} s to ${seconds(until)} s of the run`, from, until };
 }

@@ -18,7 +18,7 @@ const WIDTH = 1120;
 const LEFT = 96;
 const RIGHT = 16;
 const PLOT = WIDTH - LEFT - RIGHT;
-const BAR = 60;
+const BAR = 72;
 const BAR_GAP = 3;
 const BAND_GAP = 10;
 const SMALL = 9;
@@ -34,7 +34,7 @@ const COLOURS = [
   '#e5d8bd',
 ] as const;
 const STYLE =
-  "text{font-family:'DejaVu Sans',Helvetica,Arial,sans-serif;fill:#222}.small{font-size:9px}.name{font-size:12px;font-weight:bold}.head{font-size:13px;font-weight:bold}.title{font-size:18px;font-weight:bold}.sub{font-size:11px;fill:#555}";
+  "text{font-family:'DejaVu Sans',Helvetica,Arial,sans-serif;fill:#222}.small{font-size:9px;paint-order:stroke;stroke:#fff;stroke-opacity:.7;stroke-width:1.5px}.name{font-size:12px;font-weight:bold}.head{font-size:13px;font-weight:bold}.title{font-size:18px;font-weight:bold}.sub{font-size:11px;fill:#555}";
 
 /**
  * Draws who held what when: a band for each lock name, a bar for each hold from its grant to its end, labelled with
@@ -160,19 +160,24 @@ function drawBand(
     text(16, top + 16, name.length > 11 ? `${name.slice(0, 10)}…` : name, { class: 'name' }),
     text(16, top + 30, `token ${shortNumber(base)} +`, { class: 'small' }),
   ];
-  rows.forEach((row, index) => {
-    const y = top + index * (BAR + BAR_GAP);
-    parts.push(...row.map((hold) => drawHold(hold, axis, palette, base, y)));
-  });
+  const placed = rows.flatMap((row, index) =>
+    row.map((hold) => ({ hold, y: top + index * (BAR + BAR_GAP) })),
+  );
+  parts.push(...placed.map(({ hold, y }) => drawHold(hold, axis, palette, y)));
   parts.push(...clashes(holds).map((clash) => drawClash(clash, axis, top, height)));
+  parts.push(...placed.map(({ hold, y }) => drawLabel(hold, axis, String(hold.token - base), y)));
   return { ground, markup: element('g', {}, parts.join('\n')), bottom: top + height };
 }
 
-function drawHold(hold: Hold, axis: Axis, palette: Palette, base: bigint, y: number): string {
+/** Where the claimed part of a hold lies. */
+function claimed(hold: Hold, axis: Axis): { left: number; width: number } {
   const { from, until } = extent(hold);
-  const end = hold.claims.at(-1)?.until ?? until;
   const left = axis.x(from);
-  const width = Math.max(1, axis.x(end) - left);
+  return { left, width: Math.max(1, axis.x(hold.claims.at(-1)?.until ?? until) - left) };
+}
+
+function drawHold(hold: Hold, axis: Axis, palette: Palette, y: number): string {
+  const { left, width } = claimed(hold, axis);
   const shape = { y, height: BAR, 'stroke-width': 0.8, stroke: '#444' };
   const parts = [
     title(
@@ -181,10 +186,9 @@ function drawHold(hold: Hold, axis: Axis, palette: Palette, base: bigint, y: num
     element('rect', { x: left, width, fill: palette.of(hold.process), ...shape }),
   ];
   if (hold.diedAt !== undefined) {
-    const tail = { x: axis.x(end), width: Math.max(0, axis.x(until) - axis.x(end)) };
+    const tail = { x: left + width, width: Math.max(0, axis.x(extent(hold).until) - left - width) };
     parts.push(element('rect', { ...tail, ...shape, fill: 'url(#dead)', 'stroke-dasharray': '3 2' }));
   }
-  parts.push(drawLabel(hold, { left, width, y }, String(hold.token - base)));
   if (hold.lostAt !== undefined && axis.shows({ from: hold.lostAt - 1, until: hold.lostAt + 1 })) {
     parts.push(drawCross(axis.x(hold.lostAt), y + BAR / 2));
   }
@@ -192,31 +196,28 @@ function drawHold(hold: Hold, axis: Axis, palette: Palette, base: bigint, y: num
 }
 
 /** On two lines where the bar is wide enough, upright where it is narrow, nothing where it is a sliver. */
-function drawLabel(hold: Hold, box: { left: number; width: number; y: number }, token: string): string {
-  const tail = hold.owner.slice(-4);
-  const middle = box.left + box.width / 2;
-  const wide = Math.max(hold.process.length + tail.length + 1, token.length + 1) * SMALL * 0.62;
-  if (box.width >= wide + 4) {
+function drawLabel(hold: Hold, axis: Axis, token: string, y: number): string {
+  const { left, width } = claimed(hold, axis);
+  const who = `${hold.process} ${hold.owner.slice(-4)}`;
+  const middle = left + width / 2;
+  if (width >= Math.max(who.length, token.length + 1) * SMALL * 0.62 + 4) {
     const centred = { class: 'small', 'text-anchor': 'middle' };
-    return (
-      text(middle, box.y + BAR / 2 - 3, `${hold.process} ${tail}`, centred) +
-      text(middle, box.y + BAR / 2 + 10, `+${token}`, centred)
-    );
+    const centre = y + BAR / 2;
+    return text(middle, centre - 3, who, centred) + text(middle, centre + 10, `+${token}`, centred);
   }
-  if (box.width < SMALL) return '';
-  const label =
-    box.width >= 2 * SMALL + 4 ? [`${hold.process} ${tail}`, `+${token}`] : [`${hold.process} +${token}`];
-  return label
+  if (width < SMALL) return '';
+  const lines = width >= 2 * SMALL + 4 ? [who, `+${token}`] : [`${hold.process} +${token}`];
+  return lines
     .map((line, index) => {
-      const x = middle + SMALL * 0.36 + (index - (label.length - 1) / 2) * (SMALL + 1);
-      const y = box.y + BAR - 3;
-      return text(x, y, fit(line, BAR - 6), { class: 'small', transform: `rotate(-90 ${x} ${y})` });
+      const x = middle + SMALL * 0.36 + (index - (lines.length - 1) / 2) * (SMALL + 1);
+      const foot = y + BAR - 3;
+      return text(x, foot, fit(line, BAR - 6), { class: 'small', transform: `rotate(-90 ${x} ${foot})` });
     })
     .join('');
 }
 
 function fit(line: string, room: number): string {
-  const characters = Math.floor(room / (SMALL * 0.6));
+  const characters = Math.floor(room / (SMALL * 0.56));
   return line.length <= characters ? line : `${line.slice(0, characters - 1)}…`;
 }
 
@@ -295,7 +296,7 @@ function drawFault(fault: FaultSpan, axis: Axis, y: { label: number; top: number
         y: y.top,
         width: Math.max(0, right - left),
         height,
-        fill: '#ffd9b8',
+        fill: '#ffe3c8',
         opacity: 0.75,
       }),
       line(left),
@@ -346,7 +347,7 @@ function drawLegend(palette: Palette, top: number): Drawn {
     'killed: its ttl goes on',
   );
   entry(drawCross(10, 7), 'loss signalled');
-  entry(element('rect', { ...box, stroke: '#b03a00', fill: '#ffd9b8' }), 'fault, until healed');
+  entry(element('rect', { ...box, stroke: '#b03a00', fill: '#ffe3c8' }), 'fault, until healed');
   entry(element('rect', { ...box, stroke: '#c00000', fill: 'url(#clash)' }), 'two holders');
   return { markup: element('g', {}, parts.join('\n')), bottom: y + 26 };
 }

@@ -4,7 +4,6 @@ import { type Mutate, passOn } from './mutant.js';
 export const mutate: Mutate = (backend) =>
   passOn(backend, {
     async release(claim, options) {
-      await backend.release(claim, options);
-      return backend.forceRelease(claim.name);
+      return (await backend.release(claim, options)) || (await backend.forceRelease(claim.name));
     },
   });
