@@ -14,8 +14,8 @@ afterEach(() => {
 
 describe('groupIsAlive', () => {
   it('is false for a group of zombies that nobody collects, as in a container whose process 1 does not', async () => {
-    // With job control the background job has a group of its own; its parent becomes a program that never waits.
-    const parent = spawn('bash', ['-mc', 'sleep 1 & echo $!; exec sleep 600'], {
+    // The background job gets a group of its own; its parent becomes a program that never waits for it.
+    const parent = spawn('sh', ['-c', 'setsid sleep 1 & echo $!; exec sleep 600'], {
       stdio: ['ignore', 'pipe', 'ignore'],
     });
     started.push(parent.pid ?? 0);
