@@ -153,9 +153,14 @@ export class Connection implements ProxyConnection {
         rule.strike();
         return void this.#forward('up', chunk, { held: rule });
       case 'drop-request':
-        return void this.#cut('up', Buffer.alloc(0), action.then, rule);
+        return void this.#cut('up', Buffer.alloc(0), action.afterwards, rule);
       case 'cut-request':
-        return void this.#cut('up', chunk.subarray(0, action.bytes ?? chunk.length >> 1), action.then, rule);
+        return void this.#cut(
+          'up',
+          chunk.subarray(0, action.bytes ?? chunk.length >> 1),
+          action.afterwards,
+          rule,
+        );
       case 'drop-answer':
       case 'hold-answer':
       case 'cut-answer':
@@ -188,13 +193,13 @@ export class Connection implements ProxyConnection {
       case 'drop-answer':
         if (action.answer !== undefined && !matches(action.answer, chunk, this)) return;
         this.#answerFault = undefined;
-        return void this.#cut('down', Buffer.alloc(0), action.then, rule);
+        return void this.#cut('down', Buffer.alloc(0), action.afterwards, rule);
       case 'cut-answer':
         this.#answerFault = undefined;
         return void this.#cut(
           'down',
           chunk.subarray(0, action.bytes ?? chunk.length >> 1),
-          action.then,
+          action.afterwards,
           rule,
         );
     }
@@ -218,12 +223,12 @@ export class Connection implements ProxyConnection {
   }
 
   /** Lets these bytes pass as the last in this direction. */
-  #cut(direction: Direction, bytes: Buffer, then: Aftermath, rule: Rule): void {
+  #cut(direction: Direction, bytes: Buffer, afterwards: Aftermath, rule: Rule): void {
     const to = this.#sink(direction);
     this.#muted[direction] = true;
     const finish = () => {
-      if (then === 'reset') this.reset();
-      if (then === 'end') this.end();
+      if (afterwards === 'reset') this.reset();
+      if (afterwards === 'end') this.end();
       rule.strike();
     };
     this.#lanes[direction].send(() => (bytes.length === 0 ? finish() : to.write(bytes, finish)), {

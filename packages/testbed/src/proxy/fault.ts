@@ -19,16 +19,16 @@ export interface Fault extends Disposable {
 /** What a rule does with the request that it matches, or with the message for `swallow`. */
 export type Action =
   | { readonly kind: 'swallow' }
-  | { readonly kind: 'drop-request'; readonly then: Aftermath }
+  | { readonly kind: 'drop-request'; readonly afterwards: Aftermath }
   | { readonly kind: 'hold-request' }
-  | { readonly kind: 'cut-request'; readonly bytes: number | undefined; readonly then: Aftermath }
+  | { readonly kind: 'cut-request'; readonly bytes: number | undefined; readonly afterwards: Aftermath }
   | AnswerAction;
 
 /** Actions that begin when the request has gone up and act on what comes down. */
 export type AnswerAction =
-  | { readonly kind: 'drop-answer'; readonly then: Aftermath; readonly answer: Matcher | undefined }
+  | { readonly kind: 'drop-answer'; readonly afterwards: Aftermath; readonly answer: Matcher | undefined }
   | { readonly kind: 'hold-answer' }
-  | { readonly kind: 'cut-answer'; readonly bytes: number | undefined; readonly then: Aftermath };
+  | { readonly kind: 'cut-answer'; readonly bytes: number | undefined; readonly afterwards: Aftermath };
 
 /** Something that a proxy does until it is healed. */
 export class ActiveFault implements Fault {

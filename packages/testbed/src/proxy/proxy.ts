@@ -31,7 +31,7 @@ export interface BlackHoleOptions {
 
 export interface DropAnswerOptions extends RuleOptions {
   /** Default `reset`. `mute`: the connection stays open, and nothing more comes down on it. */
-  readonly then?: Aftermath;
+  readonly afterwards?: Aftermath;
   /**
    * Which chunk is the answer, where the server sends other things first (HTTP/2: `http2Answer`). Everything before
    * it is thrown away as well. Default the first chunk after the request.
@@ -42,7 +42,7 @@ export interface DropAnswerOptions extends RuleOptions {
 export interface CutOptions extends RuleOptions {
   readonly bytes?: number;
   /** Default `reset`. */
-  readonly then?: Aftermath;
+  readonly afterwards?: Aftermath;
 }
 
 /**
@@ -77,7 +77,7 @@ export interface FaultProxy extends AsyncDisposable {
   /** The request reaches the server; the answer is thrown away as it arrives, then the aftermath (default reset). */
   dropAnswerTo(request: Matcher, options?: DropAnswerOptions): Fault;
   /** The request never reaches the server; then the aftermath (default reset). */
-  dropRequest(request: Matcher, options?: RuleOptions & { readonly then?: Aftermath }): Fault;
+  dropRequest(request: Matcher, options?: RuleOptions & { readonly afterwards?: Aftermath }): Fault;
   /** The request, and what follows it on that connection, waits until the fault heals. */
   holdRequest(request: Matcher, options?: RuleOptions): Fault;
   /** The request reaches the server; what comes back on that connection waits until the fault heals. */
@@ -193,15 +193,15 @@ class TcpProxy implements FaultProxy {
     return fault;
   }
 
-  dropAnswerTo(request: Matcher, { times, then = 'reset', answer }: DropAnswerOptions = {}): Fault {
-    return this.#rule('up', request, { kind: 'drop-answer', then, answer }, times);
+  dropAnswerTo(request: Matcher, { times, afterwards = 'reset', answer }: DropAnswerOptions = {}): Fault {
+    return this.#rule('up', request, { kind: 'drop-answer', afterwards, answer }, times);
   }
 
   dropRequest(
     request: Matcher,
-    { times, then = 'reset' }: RuleOptions & { readonly then?: Aftermath } = {},
+    { times, afterwards = 'reset' }: RuleOptions & { readonly afterwards?: Aftermath } = {},
   ): Fault {
-    return this.#rule('up', request, { kind: 'drop-request', then }, times);
+    return this.#rule('up', request, { kind: 'drop-request', afterwards }, times);
   }
 
   holdRequest(request: Matcher, { times }: RuleOptions = {}): Fault {
@@ -212,12 +212,12 @@ class TcpProxy implements FaultProxy {
     return this.#rule('up', request, { kind: 'hold-answer' }, times);
   }
 
-  cutRequest(request: Matcher, { times, bytes, then = 'reset' }: CutOptions = {}): Fault {
-    return this.#rule('up', request, { kind: 'cut-request', bytes, then }, times);
+  cutRequest(request: Matcher, { times, bytes, afterwards = 'reset' }: CutOptions = {}): Fault {
+    return this.#rule('up', request, { kind: 'cut-request', bytes, afterwards }, times);
   }
 
-  cutAnswerTo(request: Matcher, { times, bytes, then = 'reset' }: CutOptions = {}): Fault {
-    return this.#rule('up', request, { kind: 'cut-answer', bytes, then }, times);
+  cutAnswerTo(request: Matcher, { times, bytes, afterwards = 'reset' }: CutOptions = {}): Fault {
+    return this.#rule('up', request, { kind: 'cut-answer', bytes, afterwards }, times);
   }
 
   swallow(message: Matcher, { times }: RuleOptions = {}): Fault {
