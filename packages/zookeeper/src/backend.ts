@@ -15,7 +15,7 @@ import {
 } from '@holdfast/core';
 import { diagnose } from './diagnose.js';
 import { CODE, hasCode, isUnanswered, toBackendError, ZooKeeperError } from './errors.js';
-import { type Contender, decodeName, encodeName, inOrder, nodePrefix } from './names.js';
+import { type Contender, decodeName, encodeName, inOrder, isOwnedBy, nodePrefix, ownerOf } from './names.js';
 import { readOptions, type Settings, type ZooKeeperBackendOptions } from './options.js';
 import { Parents } from './parents.js';
 import { type NodeStat, type Session, Sessions } from './session.js';
@@ -210,9 +210,9 @@ class ZooKeeperBackend implements LockBackend {
 
   /** Looks for the node of a create whose answer was lost. One of an earlier session, with the same owner, is not ours. */
   async #find(place: Place, children: readonly string[], session: Session, until: number): Promise<boolean> {
-    for (const { node, owner } of inOrder(children)) {
-      if (owner !== place.claim.owner) continue;
-      const path = `${place.parent}/${node}`;
+    for (const contender of inOrder(children)) {
+      if (!isOwnedBy(place.claim.owner, contender)) continue;
+      const path = `${place.parent}/${contender.node}`;
       const stat = await session.stat(path, until);
       if (stat?.session !== session.id) continue;
       this.#own(place, path, stat.czxid);
@@ -443,12 +443,12 @@ class ZooKeeperBackend implements LockBackend {
       const node = await session.read(`${parent}/${head.node}`, until);
       if (node === undefined) continue;
       const { tail, metadata, session: timeout } = decodeData(node.data);
-      const waiters = others.map(({ owner }, index) => ({ owner, position: index + 1 }));
+      const waiters = others.map((waiter, index) => ({ owner: ownerOf(waiter), position: index + 1 }));
       if (tail === true) return { name, held: true, waiters };
       return {
         name,
         held: true,
-        owner: head.owner,
+        owner: ownerOf(head),
         fencingToken: node.stat.czxid,
         acquiredAt: new Date(node.stat.modifiedAt),
         ...(timeout === undefined ? {} : { expiresIn: timeout }),
@@ -586,7 +586,7 @@ function contended(queue: readonly Contender[], head?: NodeStat): Contended {
   const [holder] = queue;
   if (holder === undefined) return {};
   const since = head === undefined ? {} : { since: new Date(head.modifiedAt) };
-  return { holder: { owner: holder.owner, ...since } };
+  return { holder: { owner: ownerOf(holder), ...since } };
 }
 
 function encodeData({ metadata }: Claim, { timeout }: Session): Buffer {

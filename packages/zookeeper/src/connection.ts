@@ -70,7 +70,9 @@ export class Connection {
   #lastError: Error | undefined;
   /** The code in the frame that the client is reading: its own error has only those that it knows. */
   #code = 0;
-  #corked = false;
+  #inTurn = false;
+  readonly #lastOfTurn: (() => void)[] = [];
+  readonly #listings = new Map<string, Promise<Response>>();
 
   constructor(settings: ConnectionSettings, clock: Clock, events: ConnectionEvents) {
     this.#clock = clock;
@@ -143,9 +145,28 @@ export class Connection {
     return this.#request(OP_CODES.SET_DATA, new protocol.SetDataRequest(path, data, -1), path, until);
   }
 
+  /**
+   * Asked for several times in one turn of the event loop, by many waiters of one lock, it is sent once, as the last
+   * request of that turn.
+   */
+  getChildren(path: string, until: number): Promise<Response> {
+    const asked = this.#listings.get(path);
+    if (asked !== undefined) return asked;
+    const listing = new Promise<Response>((resolve, reject) => {
+      this.#lastOfTurn.push(() => {
+        this.#listings.delete(path);
+        const payload = new protocol.GetChildren2Request(path, false);
+        this.#request(OP_CODES.GET_CHILDREN2, payload, path, until).then(resolve, reject);
+      });
+    });
+    this.#listings.set(path, listing);
+    this.#endTurnSoon();
+    return listing;
+  }
+
   /** @param watch called once, when a child comes or goes, the node goes, or the connection does */
-  getChildren(path: string, until: number, watch?: () => void): Promise<Response> {
-    const payload = new protocol.GetChildren2Request(path, watch !== undefined);
+  watchChildren(path: string, until: number, watch: () => void): Promise<Response> {
+    const payload = new protocol.GetChildren2Request(path, true);
     return this.#request(OP_CODES.GET_CHILDREN2, payload, path, until, watch);
   }
 
@@ -155,24 +176,12 @@ export class Connection {
     if (watches?.delete(watch) === true && watches.size === 0) this.#watches.delete(path);
   }
 
-  /** Ends the session at the server where it can be reached by then; ends the connection whatever happens. */
-  async close(until: number): Promise<void> {
-    if (this.#state === 'connected') {
-      const closed = new Promise<void>((resolve) => {
-        const timer = this.#clock.setTimer(until - this.#clock.now(), resolve);
-        this.#manager.socket?.once('close', () => {
-          timer.cancel();
-          resolve();
-        });
-      });
-      this.#manager.close();
-      this.#state = 'closed';
-      await closed;
-    }
-    this.#end();
+  /** Ends the session at the server, and with it its nodes. */
+  endSession(until: number): Promise<Response> {
+    return this.#request(OP_CODES.CLOSE_SESSION, null, 'session', until);
   }
 
-  #end(): void {
+  close(): void {
     this.#state = 'closed';
     this.#handshake?.cancel();
     this.#manager.socket?.destroy();
@@ -181,7 +190,7 @@ export class Connection {
 
   #request(
     type: number,
-    payload: object,
+    payload: object | null,
     path: string,
     until: number,
     watch?: () => void,
@@ -196,7 +205,7 @@ export class Connection {
         reject(new ZooKeeperError(CODE.operationTimeout, path));
       });
       this.#renumber();
-      this.#cork();
+      this.#endTurnSoon();
       this.#manager.queue(request, (error, response) => {
         timer.cancel();
         if (error === null && response !== undefined) {
@@ -211,14 +220,15 @@ export class Connection {
   }
 
   /** Requests of one turn of the event loop leave in one write. */
-  #cork(): void {
-    const socket = this.#manager.socket;
-    if (this.#corked || socket === undefined) return;
-    this.#corked = true;
-    socket.cork();
+  #endTurnSoon(): void {
+    if (this.#inTurn) return;
+    this.#inTurn = true;
+    const { socket } = this.#manager;
+    socket?.cork();
     process.nextTick(() => {
-      this.#corked = false;
-      socket.uncork();
+      for (const send of this.#lastOfTurn.splice(0)) send();
+      this.#inTurn = false;
+      socket?.uncork();
     });
   }
 
@@ -349,7 +359,7 @@ export class Connection {
     this.#state = 'closed';
     // Told before the watches are called, so that whoever is called knows why.
     this.#events.ended(cause);
-    this.#end();
+    this.close();
   }
 
   #closed(hasError: boolean): void {

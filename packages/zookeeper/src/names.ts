@@ -9,7 +9,6 @@
 export interface Contender {
   /** The node's own name. */
   readonly node: string;
-  readonly owner: string;
   readonly sequence: number;
 }
 
@@ -42,31 +41,45 @@ function encodeOwner(owner: string): string {
   return encodeURIComponent(owner).replace(/-$/, '%2D');
 }
 
+/** Whether the node's name holds this owner, whole. */
+export function isOwnedBy(owner: string, { node }: Contender): boolean {
+  return NODE.exec(node)?.[1] === encodeOwner(owner);
+}
+
+/** The owner in the node's name. */
+export function ownerOf({ node }: Contender): string {
+  const encoded = NODE.exec(node)?.[1] ?? node;
+  try {
+    return decodeURIComponent(encoded);
+  } catch {
+    return encoded;
+  }
+}
+
 const NODE = /^(.*[^-])-(-?\d{9,10})$/;
 
 /** Reads a claim's node; undefined for a stranger's. */
 export function parseNode(node: string): Contender | undefined {
-  const match = NODE.exec(node);
-  if (match?.[1] === undefined) return undefined;
-  const sequence = Number(match[2]);
-  if ((sequence | 0) !== sequence) return undefined;
-  try {
-    const owner = decodeURIComponent(match[1]);
-    return encodeOwner(owner) === match[1] ? { node, owner, sequence } : undefined;
-  } catch {
-    return undefined;
-  }
+  const sequence = Number(NODE.exec(node)?.[2]);
+  return (sequence | 0) === sequence ? { node, sequence } : undefined;
 }
+
+/** Many waiters may look at one listing. */
+const ordered = new WeakMap<readonly string[], readonly Contender[]>();
 
 /**
  * The order in which the server received them. The sequence is the parent's 32-bit counter of children, which goes on
  * at −2147483648 after 2147483647: so it is compared by the sign of the wrapped difference, not as a number.
  */
-export function inOrder(children: readonly string[]): Contender[] {
+export function inOrder(children: readonly string[]): readonly Contender[] {
+  const known = ordered.get(children);
+  if (known !== undefined) return known;
   const contenders: Contender[] = [];
   for (const child of children) {
     const contender = parseNode(child);
     if (contender !== undefined) contenders.push(contender);
   }
-  return contenders.sort((a, b) => (a.sequence - b.sequence) | 0);
+  contenders.sort((a, b) => (a.sequence - b.sequence) | 0);
+  ordered.set(children, contenders);
+  return contenders;
 }

@@ -46,6 +46,7 @@ declare module 'node-zookeeper-client/lib/jute/index.js' {
     readonly GET_DATA: number;
     readonly SET_DATA: number;
     readonly GET_CHILDREN2: number;
+    readonly CLOSE_SESSION: number;
   };
 }
 
@@ -89,7 +90,6 @@ declare module 'node-zookeeper-client/lib/ConnectionManager.js' {
     updateTimeout(sessionTimeout: number): void;
     findNextServer(callback: (server: { host: string; port: number }) => void): void;
     connect(): void;
-    close(): void;
     queue(request: Request, callback: Callback): void;
     onSocketConnected(): void;
     onSocketData(chunk: Buffer): void;

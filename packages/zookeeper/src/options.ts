@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import {
   type BackendOptions,
   ConfigError,
@@ -190,7 +191,9 @@ function readClient(client: ZooKeeperClient): Place {
     throw new InvalidArgumentError('client', client, 'a client of node-zookeeper-client 1.x');
   }
   return {
-    servers: manager.servers.map(({ host, port }) => ({ host, port: Number(port) })),
+    servers: manager.servers.map(({ host, port }) =>
+      readServer(`${isIP(host) === 6 ? `[${host}]` : host}:${port}`),
+    ),
     chroot: readChroot(manager.chrootPath ?? ''),
     credentials: manager.credentials ?? [],
     sessionTimeout: client.getSessionTimeout(),

@@ -231,7 +231,7 @@ export class Session {
    * @returns undefined, and nothing is watched, when there is no such node
    */
   async watch(path: string, until: number, gone: () => void): Promise<NodeStat | undefined> {
-    const reply = await unlessMissing(this.#connection.getChildren(path, until, gone));
+    const reply = await unlessMissing(this.#connection.watchChildren(path, until, gone));
     return reply?.payload?.stat === undefined ? undefined : readStat(reply.payload.stat);
   }
 
@@ -239,11 +239,18 @@ export class Session {
     this.#connection.unwatch(path, gone);
   }
 
-  /** Ends the session at the server, where it can be reached by then. Always ends here. */
+  /** Ends the session at the server, across connections, where that can be done by then. Always ends here. */
   async close(until: number): Promise<void> {
-    if (this.#state === 'suspended') await this.whenReady(until);
+    while (this.#state !== 'opening' && (await this.whenReady(until))) {
+      try {
+        await this.#connection.endSession(until);
+        break;
+      } catch (error) {
+        if (!hasCode(error, CODE.connectionLoss)) break;
+      }
+    }
     this.#end(new Error('the session was closed'));
-    await this.#connection.close(until);
+    this.#connection.close();
   }
 
   async #attach(): Promise<void> {
@@ -303,7 +310,7 @@ export class Session {
     const cause = error instanceof Error ? error : new Error(String(error));
     if (!isTransient(error)) {
       this.#end(cause);
-      void this.#connection.close(this.#clock.now() + 1000);
+      this.#connection.close();
     } else if (!hasCode(error, CODE.connectionLoss)) {
       this.#connection.drop(cause);
     }
