@@ -12,8 +12,8 @@ import {
   type Renewal,
   systemClock,
 } from '@holdfast/core';
-import type { Endpoint } from './client.js';
 import { diagnose } from './diagnose.js';
+import type { Endpoint } from './endpoint.js';
 import { speaksSomethingElse } from './errors.js';
 import { Keeping } from './keeping.js';
 import { Keyspace } from './keys.js';
@@ -26,6 +26,9 @@ import { Transport } from './transport.js';
 
 /** How late a server notices that a lease has expired, ms: it looks twice a second. */
 const LAG = 1_000;
+
+/** Opening may take longer than one request, within core's own patience with it: connections have to be made. */
+const OPENING = 2.4;
 
 /** An open backend and its parts. */
 interface Open {
@@ -73,7 +76,7 @@ export class EtcdBackend implements LockBackend {
     const leaving = new Leaving(session);
     const taking = new Taking(session, keeping, leaving);
     this.#opened = { session, taking, keeping, leaving, looking: new Looking(session) };
-    return this.#check(session);
+    return this.#check(session, host.commandTimeout * OPENING);
   }
 
   attempt(claim: Claim): Promise<Grant | Contended> {
@@ -138,10 +141,12 @@ export class EtcdBackend implements LockBackend {
   }
 
   /** The server answers, speaks etcd, lets us read and write under the prefix, and says how short a lease may be. */
-  async #check(session: Session): Promise<Capabilities> {
+  async #check(session: Session, timeout: number): Promise<Capabilities> {
+    const { clock } = session;
+    const deadline = clock.now() + timeout;
     try {
-      await session.transact('check the connection', probe(this.#keys.names()));
-      const shortest = await session.leases.shortest();
+      await session.transact('check the connection', probe(this.#keys.names()), timeout);
+      const shortest = await session.leases.findShortest(Math.max(1, deadline - clock.now()));
       return {
         fairness: 'fifo',
         wake: 'push',

@@ -56,14 +56,3 @@ export interface EtcdClient {
   /** For `diagnose()`. */
   readonly cluster?: { memberList(request: object, options?: CallOptions): Promise<IMemberListResponse> };
 }
-
-/** One way to the servers: a client for a single endpoint of ours, or a client that was handed in, with all of its. */
-export interface Endpoint {
-  /** For messages: `host:port`. */
-  readonly name: string;
-  readonly client: EtcdClient;
-  /** A new client in place of one whose credentials the server no longer takes, if it is ours. */
-  renew(): void;
-  /** Closes the client, if it is ours. */
-  close(): void;
-}

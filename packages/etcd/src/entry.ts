@@ -21,7 +21,7 @@ export type EntryState =
 
 /** A claim of this process: its key, its leases, and what was promised to core. */
 export class Entry {
-  readonly claim: Claim;
+  claim: Claim;
   readonly key: Buffer;
   readonly range: KeyRange;
   state: EntryState = { kind: 'unknown' };

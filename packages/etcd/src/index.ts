@@ -1,12 +1,4 @@
 export type { EtcdBackend } from './backend.js';
 export type { EtcdClient } from './client.js';
-export {
-  createBackend,
-  driverParameters,
-  type EtcdBackendOptions,
-  etcd,
-  etcdBackend,
-  options,
-  type Pem,
-  schemes,
-} from './options.js';
+export { createBackend, driverParameters, etcd, etcdBackend, options, schemes } from './module.js';
+export type { EtcdBackendOptions, Pem } from './options.js';

@@ -1,7 +1,7 @@
 import type { Grant, Renewal } from '@holdfast/core';
 import { Entry } from './entry.js';
 import { toBackendError } from './errors.js';
-import { type Lease, wholeSeconds } from './leases.js';
+import type { Lease } from './leases.js';
 import type { Session } from './session.js';
 import type { StoredClaim } from './stored.js';
 import * as transactions from './transactions.js';
@@ -34,22 +34,28 @@ export class Keeping {
 
   /** One keep-alive for each lease, and one read for a hundred keys: a live lease does not prove that the key is there. */
   async renew(grants: readonly Grant[]): Promise<readonly Renewal[]> {
+    const sent = this.#session.clock.now();
     const entries = grants.map((grant) => this.#entryOf(grant));
-    const known = entries.filter((entry) => entry !== undefined);
-    const [refreshed, found] = await Promise.all([this.#refresh(known), this.#find(known)]);
+    const leases = grants.flatMap((grant, index) => {
+      const lease = entries[index]?.lease;
+      return lease !== undefined && this.#suits(lease, grant.ttl) ? lease : [];
+    });
+    const [refreshed, found] = await Promise.all([
+      this.#refresh(leases),
+      this.#find(entries.filter((entry) => entry !== undefined)),
+    ]);
     return Promise.all(
       grants.map(async (grant, index): Promise<Renewal> => {
         const entry = entries[index];
         if (entry === undefined) return { renewed: false };
-        return entry.inTurn(() => this.#renewal(entry, grant, refreshed, found));
+        return entry.inTurn(() => this.#renewal(entry, grant.ttl, sent, refreshed, found));
       }),
     );
   }
 
   async extend(grant: Grant, ttl: number): Promise<Renewal> {
-    const entry = this.#entryOf(grant);
-    if (entry === undefined) return { renewed: false };
-    return entry.inTurn(() => this.#extend(entry, grant, ttl));
+    const [renewal] = await this.renew([{ ...grant, ttl }]);
+    return renewal ?? { renewed: false };
   }
 
   async verify(grant: Grant): Promise<boolean> {
@@ -95,8 +101,8 @@ export class Keeping {
   /**
    * Puts the key on another lease, if it still is this grant.
    *
-   * The caller sees to it that the lease ends no sooner than core believes in the grant: whether or not the answer
-   * arrives, the key then outlives that belief.
+   * The caller sees to it that the lease ends no sooner than the present one: core's belief in the grant comes from the
+   * present one, and stays true whether or not the answer to this arrives.
    */
   async move(entry: Entry, lease: Lease): Promise<boolean> {
     for (;;) {
@@ -131,8 +137,7 @@ export class Keeping {
     return entry?.state.kind === 'held' && entry.state.token === grant.fencingToken ? entry : undefined;
   }
 
-  async #refresh(entries: readonly Entry[]): Promise<Answers<Lease, undefined>> {
-    const leases = new Set(entries.flatMap(({ lease }) => lease ?? []));
+  async #refresh(leases: readonly Lease[]): Promise<Answers<Lease, undefined>> {
     const answers = new Map<Lease, undefined | Error>();
     const refresh = async (lease: Lease): Promise<void> => {
       try {
@@ -142,7 +147,7 @@ export class Keeping {
         answers.set(lease, toBackendError('keep a lease alive', error));
       }
     };
-    await Promise.all([...leases].map(refresh));
+    await Promise.all([...new Set(leases)].map(refresh));
     return answers;
   }
 
@@ -168,65 +173,65 @@ export class Keeping {
 
   async #renewal(
     entry: Entry,
-    grant: Grant,
+    ttl: number,
+    sent: number,
     refreshed: Answers<Lease, undefined>,
     found: Answers<Entry, StoredClaim | undefined>,
   ): Promise<Renewal> {
-    const { lease } = entry;
     const stored = found.get(entry);
     if (stored instanceof Error) return { renewed: 'unknown', error: stored };
-    if (lease === undefined || !entry.isHeldAs(stored)) return this.#lost(entry);
+    if (!entry.isHeldAs(stored)) return this.#lost(entry);
     try {
-      if (await this.#isWellPlaced(entry, lease, stored, grant)) {
-        const failure = refreshed.get(lease);
-        if (failure !== undefined) return { renewed: 'unknown', error: failure };
-        return renewed(lease, grant.ttl);
-      }
-      const target = await this.#newLeaseLasting(entry, grant.ttl, lease.from + grant.ttl);
-      if (target === undefined) return renewed(lease, grant.ttl);
-      return (await this.move(entry, target)) ? renewed(target, grant.ttl) : this.#lost(entry);
+      const lease = this.#leaseOf(entry, stored);
+      const failure = lease && refreshed.get(lease);
+      if (failure !== undefined) return { renewed: 'unknown', error: failure };
+      if (lease !== undefined && this.#suits(lease, ttl)) return this.#renewed(lease, ttl, sent);
+      const next = await this.#nextLease(entry, lease, ttl);
+      if (next === lease) return this.#renewed(next, ttl, sent);
+      return (await this.move(entry, next)) ? this.#renewed(next, ttl, sent) : this.#lost(entry);
     } catch (error) {
       return { renewed: 'unknown', error: toBackendError('renew a lock', error) };
     }
   }
 
-  /** On a lease that is here to stay, of the ttl that core wants. */
-  async #isWellPlaced(entry: Entry, lease: Lease, stored: StoredClaim, { ttl }: Grant): Promise<boolean> {
-    if (stored.mod > entry.mod) {
-      // A write of ours was applied though its answer was lost.
-      entry.mod = stored.mod;
-      if (stored.lease !== lease.id) return false;
-    }
-    return !lease.retired && lease.ttl <= roundedUp(ttl);
+  /** The lease that the key is on; another than we thought where a write was applied and its answer lost. */
+  #leaseOf(entry: Entry, stored: StoredClaim): Lease | undefined {
+    // What was read before our last write says nothing.
+    if (stored.mod <= entry.mod) return entry.lease;
+    entry.mod = stored.mod;
+    const lease = [...entry.leases].find(({ id }) => id === stored.lease);
+    if (lease !== undefined) this.#session.bind(entry, lease);
+    return lease;
   }
 
-  async #extend(entry: Entry, grant: Grant, ttl: number): Promise<Renewal> {
-    const { lease } = entry;
-    if (lease === undefined) return { renewed: false };
-    const believed = lease.from + grant.ttl;
-    if (lease.ttl < roundedUp(ttl)) {
-      const target = await this.#newLeaseLasting(entry, ttl, believed);
-      if (target !== undefined)
-        return (await this.move(entry, target)) ? renewed(target, ttl) : this.#lost(entry);
-    }
-    // Not less at the server, until core is known to count on less: the next renewal says so.
-    const [refreshed, found] = await Promise.all([this.#refresh([entry]), this.#find([entry])]);
-    return this.#renewal(entry, { ...grant, ttl: Math.max(ttl, grant.ttl) }, refreshed, found).then(
-      (renewal) =>
-        renewal.renewed === true
-          ? { ...renewal, ttl: roundedUp(ttl), validFor: Math.min(roundedUp(ttl), renewal.ttl) }
-          : renewal,
-    );
+  #suits(lease: Lease, ttl: number): boolean {
+    return !lease.retired && lease.ttl === this.#session.leases.effective(ttl);
   }
 
-  /** A lease for this ttl that ends no sooner than `until`; undefined where that cannot be. */
-  async #newLeaseLasting(entry: Entry, ttl: number, until: number): Promise<Lease | undefined> {
-    const lease = await this.newLease(entry, ttl);
-    if (lease === entry.lease) return undefined;
-    await this.#session.leases.refresh(lease);
-    if (!lease.retired && lease.validUntil >= until) return lease;
-    this.#session.drop(entry, lease);
-    return undefined;
+  /**
+   * The lease to go on with: of the wanted ttl, unless that would end sooner than the present one. Then the present one
+   * it is, as an own lease which nobody keeps alive, until the wanted ttl reaches as far.
+   */
+  async #nextLease(entry: Entry, present: Lease | undefined, ttl: number): Promise<Lease> {
+    const { leases, clock } = this.#session;
+    const end = present?.validUntil ?? Number.NEGATIVE_INFINITY;
+    if (present === undefined || clock.now() + leases.effective(ttl) >= end) {
+      const lease = await this.newLease(entry, ttl);
+      await leases.atMost(lease, 0);
+      if (lease.validUntil >= end) return lease;
+      this.#session.drop(entry, lease);
+    }
+    if (present !== undefined && !present.shared) return present;
+    const rest = await leases.own(end - clock.now(), entry);
+    entry.leases.add(rest);
+    return rest;
+  }
+
+  #renewed(lease: Lease, ttl: number, sent: number): Renewal {
+    const effective = this.#session.leases.effective(ttl);
+    // A lease that is longer than wanted is good for the wanted time from now on, which it outlasts.
+    const from = lease.ttl > effective ? Math.min(sent, lease.validUntil - effective) : lease.from;
+    return { renewed: true, ttl: effective, validFor: Math.min(effective, lease.ttl), from };
   }
 
   async #takeOver(entry: Entry, stored: StoredClaim, ttl: number): Promise<boolean> {
@@ -258,13 +263,4 @@ export class Keeping {
     this.#session.forget(entry);
     return { renewed: false };
   }
-}
-
-function renewed(lease: Lease, ttl: number): Renewal {
-  const effective = Math.min(roundedUp(ttl), lease.ttl);
-  return { renewed: true, ttl: effective, validFor: effective, from: lease.from };
-}
-
-function roundedUp(ttl: number): number {
-  return wholeSeconds(ttl) * 1000;
 }

@@ -66,6 +66,7 @@ export class Leases {
   readonly #live = new Set<Lease>();
   readonly #current = new Map<number, Promise<Lease>>();
   readonly #background = new Set<Promise<void>>();
+  #shortest = 0;
   #closed = false;
 
   constructor(transport: Transport, clock: Clock, events: LeaseEvents) {
@@ -76,7 +77,7 @@ export class Leases {
 
   /** The shared lease for this ttl, used by `user` until dropped. */
   async shared(ttl: number, user: object): Promise<Lease> {
-    const seconds = wholeSeconds(ttl);
+    const seconds = this.effective(ttl) / 1000;
     for (;;) {
       const current = this.#currentFor(seconds);
       const lease = await current;
@@ -90,7 +91,7 @@ export class Leases {
 
   /** A lease that serves `user` alone. Nobody keeps it alive unless asked to. */
   async own(ttl: number, user: object): Promise<Lease> {
-    const lease = await this.#grant(wholeSeconds(ttl), false);
+    const lease = await this.#grant(this.effective(ttl) / 1000, false);
     this.#use(lease, user);
     return lease;
   }
@@ -138,11 +139,17 @@ export class Leases {
     while (this.#background.size > 0) await Promise.all(this.#background);
   }
 
-  /** The shortest ttl that this server grants, ms. */
-  async shortest(): Promise<number> {
-    const lease = await this.#grant(1, false);
+  /** Asks for the shortest ttl that this server grants, ms. */
+  async findShortest(timeout: number): Promise<number> {
+    const lease = await this.#grant(1, false, timeout);
     this.#discard(lease);
+    this.#shortest = lease.ttl;
     return lease.ttl;
+  }
+
+  /** The ttl that a lease for this one will have: etcd counts in whole seconds, and not below a minimum. */
+  effective(ttl: number): number {
+    return Math.max(this.#shortest, Math.ceil(ttl / 1000) * 1000);
   }
 
   /** Revokes a lease that another process made for a single key, which it carries no more. */
@@ -164,13 +171,15 @@ export class Leases {
     return granted;
   }
 
-  async #grant(seconds: number, shared: boolean): Promise<Lease> {
+  async #grant(seconds: number, shared: boolean, timeout?: number): Promise<Lease> {
     // Chosen here, so that a grant whose answer was lost can still be taken back.
     const id = newLeaseId();
     const sent = this.#clock.now();
     try {
-      const { value, sentAt } = await this.#transport.call('grant a lease', (client, options) =>
-        client.leaseClient.leaseGrant({ ID: id, TTL: seconds }, options),
+      const { value, sentAt } = await this.#transport.call(
+        'grant a lease',
+        (client, options) => client.leaseClient.leaseGrant({ ID: id, TTL: seconds }, options),
+        timeout,
       );
       return this.#granted(new Lease(id, Number(value.TTL) * 1000, sentAt, shared));
     } catch (error) {
@@ -189,7 +198,6 @@ export class Leases {
 
   #granted(lease: Lease): Lease {
     this.#live.add(lease);
-    this.#schedule(lease);
     return lease;
   }
 
@@ -215,8 +223,9 @@ export class Leases {
 
   /** The next keep-alive: a third of the ttl after the last answered one, and sooner after a failure. */
   #schedule(lease: Lease, pause?: number): void {
+    // Without users it is about to be revoked, and that timer stays.
+    if (!lease.shared || lease.users.size === 0 || this.#closed) return;
     lease.timer?.cancel();
-    if (!lease.shared || this.#closed || !this.#live.has(lease)) return;
     const jitter = 1 - Math.random() * 0.1;
     const due = pause ?? lease.from + (lease.ttl / 3) * jitter - this.#clock.now();
     lease.timer = this.#clock.setTimer(Math.max(0, due), () => {
@@ -253,11 +262,6 @@ export class Leases {
       }
     }
   }
-}
-
-/** etcd counts in whole seconds. */
-export function wholeSeconds(ttl: number): number {
-  return Math.ceil(ttl / 1000);
 }
 
 function newLeaseId(): string {

@@ -1,18 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { rootCertificates } from 'node:tls';
-import {
-  type BackendHost,
-  type BackendModule,
-  type BackendOptions,
-  ConfigError,
-  InvalidArgumentError,
-  type LockBackend,
-} from '@holdfast/core';
-import { noop } from 'cockatiel';
-import { Etcd3 } from 'etcd3';
-import { EtcdBackend } from './backend.js';
-import { endingAfter } from './call.js';
-import type { Endpoint, EtcdClient } from './client.js';
+import { ConfigError, InvalidArgumentError } from '@holdfast/core';
+import type { EtcdClient } from './client.js';
 
 /** A certificate or key: PEM text, its bytes, or the path of a PEM file. */
 export type Pem = string | Buffer;
@@ -37,47 +26,6 @@ export interface EtcdBackendOptions {
   readonly key?: Pem;
   /** The name that the servers' certificates must have. Default: the host that was dialled. */
   readonly serverName?: string;
-}
-
-/** URL schemes. */
-export const schemes = ['etcd', 'etcds'] as const;
-
-/** Options that a URL or a config may have besides `prefix`. */
-export const options = {
-  username: 'string',
-  password: 'string',
-  ca: 'string',
-  cert: 'string',
-  key: 'string',
-  serverName: 'string',
-} as const;
-
-/** etcd3 documents no URL parameters. */
-export const driverParameters: readonly string[] = [];
-
-/** Makes a backend from a checked configuration, for `connect()`. */
-export function createBackend(configured: BackendOptions): LockBackend {
-  return etcdBackend(configured as EtcdBackendOptions);
-}
-
-/** This package as `connect()` sees it: `connect(config, { backends: [etcd] })`. */
-export const etcd: BackendModule = { schemes, options, driverParameters, createBackend };
-
-/**
- * Locks on etcd 3.4 or later, for `createLocks`.
- *
- * ```ts
- * const locks = await createLocks(etcdBackend({ hosts: ['h1:2379', 'h2:2379', 'h3:2379'] }));
- * ```
- *
- * @throws InvalidArgumentError, or ConfigError for a URL that cannot be used
- */
-export function etcdBackend(given: EtcdBackendOptions): EtcdBackend {
-  const { client, prefix = 'holdfast' } = given;
-  checkPrefix(prefix);
-  if (client !== undefined) return new EtcdBackend(prefix, () => [handedIn(client)]);
-  const target = targetOf(given);
-  return new EtcdBackend(prefix, (host) => target.hosts.map((name) => new OwnEndpoint(name, target, host)));
 }
 
 /** Where to connect to, and how. */
@@ -194,66 +142,7 @@ function pem(option: string, given: Pem): Buffer {
   }
 }
 
-function checkPrefix(prefix: unknown): void {
+export function checkPrefix(prefix: unknown): void {
   if (typeof prefix === 'string' && /^[A-Za-z0-9._-]{1,64}$/.test(prefix)) return;
   throw new InvalidArgumentError('prefix', prefix, '1 to 64 of A-Z a-z 0-9 . _ -');
-}
-
-function handedIn(client: EtcdClient): Endpoint {
-  return { name: 'etcd', client, renew: () => undefined, close: () => undefined };
-}
-
-/** A client of our own for a single member. */
-class OwnEndpoint implements Endpoint {
-  readonly name: string;
-  readonly #target: Target;
-  readonly #host: BackendHost;
-  #client: Etcd3;
-
-  constructor(name: string, target: Target, host: BackendHost) {
-    this.name = name;
-    this.#target = target;
-    this.#host = host;
-    this.#client = this.#connect();
-  }
-
-  get client(): Etcd3 {
-    return this.#client;
-  }
-
-  renew(): void {
-    this.#client.close();
-    this.#client = this.#connect();
-  }
-
-  close(): void {
-    this.#client.close();
-  }
-
-  #connect(): Etcd3 {
-    const { tls, credentials, username, password, serverName } = this.#target;
-    const { clock, commandTimeout } = this.#host;
-    return new Etcd3({
-      hosts: `${tls ? 'https' : 'http'}://${this.name}`,
-      ...(credentials === undefined ? {} : { credentials }),
-      ...(username === undefined || password === undefined
-        ? {}
-        : { auth: { username, password, callOptions: () => ({ ...endingAfter(clock, commandTimeout) }) } }),
-      // etcd3 would send a transaction three times by itself, and shut a host out for five seconds.
-      faultHandling: { global: noop, host: () => noop },
-      grpcOptions: {
-        // Shared connections would outlive a client that was made anew because its connection was half dead.
-        'grpc.use_local_subchannel_pool': 1,
-        'grpc.enable_retries': 0,
-        'grpc.initial_reconnect_backoff_ms': 100,
-        'grpc.max_reconnect_backoff_ms': 1_000,
-        // More often than every 5 s a server hangs up.
-        'grpc.keepalive_time_ms': 10_000,
-        'grpc.keepalive_timeout_ms': 5_000,
-        ...(serverName === undefined
-          ? {}
-          : { 'grpc.ssl_target_name_override': serverName, 'grpc.default_authority': serverName }),
-      },
-    });
-  }
 }

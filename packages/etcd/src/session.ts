@@ -32,8 +32,8 @@ export class Session {
   }
 
   /** @param what completes "etcd could not …" */
-  transact(what: string, transaction: ITxnRequest): Promise<Answer<ITxnResponse>> {
-    return this.transport.call(what, (client, options) => client.kv.txn(transaction, options));
+  transact(what: string, transaction: ITxnRequest, timeout?: number): Promise<Answer<ITxnResponse>> {
+    return this.transport.call(what, (client, options) => client.kv.txn(transaction, options), timeout);
   }
 
   /** Every claim on the name, the oldest first. */

@@ -36,6 +36,7 @@ export class Taking {
   attempt(claim: Claim): Promise<Grant | Contended> {
     const entry = this.#session.entries.get(claim.owner) ?? this.#enrol(claim);
     return entry.inTurn(async () => {
+      entry.claim = claim;
       try {
         return await this.#attempt(entry);
       } catch (error) {
@@ -229,10 +230,14 @@ export class Taking {
   /** The lease that a grant will live on. A hold that is not renewed has its own: others would keep it alive. */
   async #leaseFor(entry: Entry): Promise<Lease> {
     const { lease, claim } = entry;
-    if (lease !== undefined && (!lease.retired || entry.state.kind === 'held')) return lease;
+    const held = entry.state.kind === 'held';
+    const enough = lease !== undefined && lease.ttl >= this.#session.leases.effective(claim.ttl);
+    if (lease !== undefined && (held ? enough : !lease.retired)) return lease;
+    const next = await this.#keeping.newLease(entry, claim.ttl);
+    if (held) return next;
     if (lease !== undefined) this.#session.drop(entry, lease);
-    entry.lease = await this.#keeping.newLease(entry, claim.ttl);
-    return entry.lease;
+    entry.lease = next;
+    return next;
   }
 
   async #placeOf(entry: Entry): Promise<Lease> {

@@ -1,6 +1,7 @@
 import type { BackendHost, Clock } from '@holdfast/core';
 import { Call } from './call.js';
-import type { CallOptions, Endpoint, EtcdClient, WatchStream } from './client.js';
+import type { CallOptions, EtcdClient, WatchStream } from './client.js';
+import type { Endpoint } from './endpoint.js';
 import { failureOf, toBackendError, UnansweredError } from './errors.js';
 
 /** The answer to a request. */
