@@ -1,15 +1,16 @@
 import { spawn } from 'node:child_process';
+import type { Writable } from 'node:stream';
 
 /**
- * Reads the group's id, then waits. A further line means that all ended well; the end of input alone means that the
- * program was killed: then it ends the group, with a while to do so in peace.
+ * Reads the group's id and its grace in tenths of a second, then waits. A further line means that all ended well; the
+ * end of input alone means that the program was killed: then it ends the group, with that while to do so in peace.
  */
 const SCRIPT = `
-read -r group || exit 0
+read -r group left || exit 0
+[ "$left" ] || exit 0
 read -r word && exit 0
 kill -s TERM -- "-$group" || exit 0
 kill -s CONT -- "-$group"
-left=$1
 while [ "$left" -gt 0 ]; do
   kill -s 0 -- "-$group" || exit 0
   sleep 0.1
@@ -23,13 +24,11 @@ kill -s KILL -- "-$group"
  * would renew the lock or stop the command when it is lost.
  */
 export class Guard {
-  readonly #input: NodeJS.WritableStream;
+  readonly #input: Writable;
 
-  /** @param grace ms between TERM and KILL */
-  constructor(grace: number) {
-    const tenths = String(Math.max(1, Math.ceil(grace / 100)));
+  constructor() {
     // Its own session: a Ctrl-C at the terminal must not reach it.
-    const guard = spawn('/bin/sh', ['-c', SCRIPT, 'holdfast-guard', tenths], {
+    const guard = spawn('/bin/sh', ['-c', SCRIPT, 'holdfast-guard'], {
       detached: true,
       stdio: ['pipe', 'ignore', 'ignore'],
     });
@@ -40,11 +39,13 @@ export class Guard {
     this.#input = guard.stdin;
   }
 
-  watch(group: number): void {
-    this.#input.write(`${group}\n`);
+  /** From now on the group ends with this process; between TERM and KILL it has `grace` ms. */
+  watch(group: number, grace: number): void {
+    this.#input.write(`${group} ${Math.max(1, Math.ceil(grace / 100))}\n`);
   }
 
+  /** The group has gone by itself, or never was. */
   dismiss(): void {
-    this.#input.end('done\n');
+    if (!this.#input.writableEnded) this.#input.end('done\n');
   }
 }

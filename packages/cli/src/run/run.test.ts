@@ -1,6 +1,6 @@
 import { connect } from '@holdfast/core';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { isAlive, Scratch, until } from '../testing/program.js';
+import { childrenOf, isAlive, Scratch, until } from '../testing/program.js';
 
 let scratch: Scratch;
 
@@ -196,4 +196,37 @@ it('a hostile name is shown without its escapes', async () => {
   expect(written).toContain('\\e]0;owned\\u{7}\\u{202e}evil\\n');
   expect([...written].filter((character) => '\u001b\u0007\u202e'.includes(character))).toEqual([]);
   await hold.release();
+});
+
+it('handoff-delay-short-jobs: short jobs follow one another without a pause', async () => {
+  const programs = Array.from({ length: 8 }, () => scratch.holdfast(['run', '--json', 'job', '--', 'true']));
+  const ends = await Promise.all(programs.map((program) => program.exited));
+  const holds = ends
+    .map(({ stderr }) => {
+      const events = stderr
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line) as { event: string; at: string });
+      const at = (event: string) => Date.parse(events.find((each) => each.event === event)?.at ?? '');
+      return { waiting: at('waiting'), acquired: at('acquired'), released: at('released') };
+    })
+    .sort((a, b) => a.acquired - b.acquired);
+  const gaps = holds.slice(1).flatMap(({ waiting, acquired }, index) => {
+    const before = holds[index]?.released ?? 0;
+    return waiting < before ? [acquired - before] : [];
+  });
+  expect(holds.every(({ released }) => Number.isFinite(released))).toBe(true);
+  expect(Math.max(0, ...gaps)).toBeLessThan(2000 * Number(process.env.HOLDFAST_TIME_FACTOR ?? 1));
+}, 60_000);
+
+it('nothing stays behind after a run: no process, no entry', async () => {
+  const program = scratch.holdfast(['run', '-v', 'job', ...WORKER]);
+  const [shell = 0] = await pids();
+  const guards = childrenOf(program.pid).filter((pid) => pid !== shell);
+  expect(guards).toHaveLength(1);
+  program.kill('SIGTERM');
+  await program.exited;
+  await until('the guard has gone', () => !guards.some(isAlive));
+  await using locks = await connect(scratch.url);
+  expect(await locks.inspect('job')).toMatchObject({ held: false, waiters: [] });
 });

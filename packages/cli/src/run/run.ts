@@ -65,6 +65,16 @@ class Run {
   }
 
   async code(): Promise<number> {
+    // Started while nobody waits for us: between the grant and the command every moment counts.
+    const guard = new Guard();
+    try {
+      return await this.#guarded(guard);
+    } finally {
+      guard.dismiss();
+    }
+  }
+
+  async #guarded(guard: Guard): Promise<number> {
     const { name } = this.#request;
     const hold = await this.#acquire();
     if (hold === 'interrupted') return codeOfSignal(this.#interruptions.first ?? 'SIGTERM');
@@ -72,7 +82,7 @@ class Run {
       this.#reporter.failed('busy', name, `lock ${quoted(name)} is busy`);
       return EXIT.busy;
     }
-    const end = await this.#work(hold);
+    const end = await this.#work(hold, guard);
     const wasLost = hold.signal.aborted;
     this.#reporter.ended(name, end);
     const released = await this.#release(hold);
@@ -109,11 +119,9 @@ class Run {
   }
 
   /** Runs the command; resolves when it and everything that it started have gone. */
-  async #work(hold: LockHandle): Promise<CommandEnd> {
+  async #work(hold: LockHandle, guard: Guard): Promise<CommandEnd> {
     const { name, command, killAfter } = this.#request;
     const [program, ...args] = command;
-    // KILL comes before a lock that nobody renews any more is free for others.
-    const guard = new Guard(Math.min(killAfter, hold.ttl / 2));
     const group = new CommandGroup(program, args, {
       ...process.env,
       HOLDFAST_LOCK: name,
@@ -131,14 +139,15 @@ class Run {
     hold.signal.addEventListener('abort', lost, { once: true });
     if (hold.signal.aborted) lost();
     if (group.id !== undefined) {
-      guard.watch(group.id);
+      // KILL comes before a lock that nobody renews any more is free for others.
+      guard.watch(group.id, Math.min(killAfter, hold.ttl / 2));
       this.#reporter.started(name, group.id);
     }
     const end = await group.ended;
+    guard.dismiss();
     this.#interruptions.handle(() => undefined);
     hold.signal.removeEventListener('abort', lost);
     resume();
-    guard.dismiss();
     return end;
   }
 

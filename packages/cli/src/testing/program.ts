@@ -133,6 +133,11 @@ export function isAlive(pid: number): boolean {
   }
 }
 
+/** The processes that a process has started and not yet collected. */
+export function childrenOf(pid: number): readonly number[] {
+  return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').map(Number);
+}
+
 /** Waits until something is so, looking again and again. */
 export async function until(what: string, condition: () => boolean, within = 20_000): Promise<void> {
   const deadline = performance.now() + within;
