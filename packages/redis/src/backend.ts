@@ -106,6 +106,8 @@ export class RedisBackend implements LockBackend {
     const limit = host.commandTimeout * 2;
     try {
       await Promise.all([servers.open(limit), subscription.open(limit)]);
+      // A sentinel's port, or a user that may not run scripts, would otherwise show at the first lock only.
+      await servers.run(scripts.peek, [this.#keyspace.lock('')], []);
     } catch (error) {
       throw toBackendError(error);
     }

@@ -81,10 +81,16 @@ function meaningOf(error: Error): Meaning {
   return isReply(error) ? 'refused' : 'unavailable';
 }
 
-/** ioredis keeps a command's arguments on its error: for AUTH and HELLO these are the password, one log line away. */
+/**
+ * ioredis keeps a command's arguments on its error, one log line away: for AUTH and HELLO these are the password, for
+ * EVAL the text of the script.
+ */
 function withoutSecrets(error: unknown): Error {
   if (!(error instanceof Error)) return new Error(String(error));
   const { command } = error as { command?: { name?: unknown; args?: unknown } };
-  if (command !== undefined && /^(auth|hello)$/i.test(String(command.name))) command.args = ['(hidden)'];
+  if (command === undefined) return error;
+  const name = String(command.name).toLowerCase();
+  if (name === 'auth' || name === 'hello') command.args = ['(hidden)'];
+  if (name === 'eval' && Array.isArray(command.args)) command.args = ['(script)', ...command.args.slice(1)];
   return error;
 }

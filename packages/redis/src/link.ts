@@ -65,6 +65,8 @@ export class Link {
   #client: Client | undefined;
   /** The client that is being connected. */
   #dialing: Client | undefined;
+  /** Ends a connection that does not become ready. */
+  #overdue: Timer | undefined;
   #pause: Timer | undefined;
   #failures = 0;
   #lastError: BackendError | undefined;
@@ -152,6 +154,7 @@ export class Link {
     if (this.#closed) return;
     this.#closed = true;
     this.#pause?.cancel();
+    this.#overdue?.cancel();
     this.#watch?.cancel();
     const error = new BackendError('BACKEND_UNAVAILABLE', `the connection to ${this.target} is closed`);
     for (const waiting of [...this.#waiting]) waiting.reject(error);
@@ -298,6 +301,10 @@ export class Link {
     );
     // The socket exists one turn later: until it is connected it would keep the process alive.
     this.#options.clock.setTimer(1, () => client.stream?.unref?.());
+    // A server that stands still is still connected to, by its machine, and then says nothing.
+    this.#overdue = this.#options.clock.setTimer(this.#options.patience, () =>
+      this.#fail(client, failure ?? this.#silence(this.#options.patience)),
+    );
   }
 
   async #connect(client: Client): Promise<void> {
@@ -310,6 +317,7 @@ export class Link {
       hangUp(client);
       return;
     }
+    this.#overdue?.cancel();
     this.#dialing = undefined;
     this.#client = client;
     this.#failures = 0;
@@ -331,6 +339,7 @@ export class Link {
     if (client === this.#client) this.#client = undefined;
     else if (client === this.#dialing) this.#dialing = undefined;
     else return;
+    this.#overdue?.cancel();
     hangUp(client);
     this.#lastError = this.#lost(error);
     const { transient } = this.#lastError;

@@ -11,6 +11,8 @@ beforeAll(async () => {
   server = await startRedis({ own: true });
   // Options that an application may well have, and that locks could not live with.
   client = new Redis(server.url, { keyPrefix: 'app:', commandTimeout: 10, enableAutoPipelining: true });
+  // It notices the outages too, and nobody has asked it.
+  client.on('error', () => undefined);
 });
 
 afterAll(async () => {
@@ -20,5 +22,9 @@ afterAll(async () => {
 
 describeConformance('redis, with a client of ioredis 5 that has a keyPrefix', {
   create: ({ prefix }) => redisBackend({ client, prefix }),
+  child: () => ({
+    module: new URL('./ioredis-5.child.mjs', import.meta.url).href,
+    options: { url: server.url },
+  }),
   faults: { stop: () => server.node.stop(), start: () => server.node.start() },
 });

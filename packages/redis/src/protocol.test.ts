@@ -1,0 +1,344 @@
+import { type Claim, type Contended, type Grant, type LockBackend, systemClock } from '@holdfast/core';
+import { type RedisHandle, startRedis } from '@holdfast/testbed';
+import type { Redis } from 'ioredis';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { redisBackend } from './module.js';
+import { admin, until } from './test-kit.js';
+
+// The rules of the queue, each with the order of requests that breaks a protocol without it. They speak to the
+// backend below core, which would not ask some of these questions.
+
+let server: RedisHandle;
+let client: Redis & Disposable;
+let backends: LockBackend[];
+let count = 0;
+
+beforeAll(async () => {
+  server = await startRedis({ own: true });
+  client = admin(server.url);
+});
+
+afterAll(async () => {
+  client.disconnect();
+  await server.stop();
+});
+
+beforeEach(async () => {
+  await client.flushall();
+  backends = [];
+});
+
+afterEach(() => Promise.all(backends.map((backend) => backend.close())));
+
+async function instance(): Promise<LockBackend> {
+  const backend = redisBackend({ url: server.url });
+  backends.push(backend);
+  await backend.open({ clock: systemClock, commandTimeout: 2000, lost() {}, report() {} });
+  return backend;
+}
+
+function claim(options: Partial<Claim> = {}): Claim {
+  return { name: 'job', owner: `host:1:${count++}`, ttl: 10_000, queue: true, renew: true, ...options };
+}
+
+function granted(answer: Grant | Contended): Grant {
+  if (!('fencingToken' in answer)) throw new Error(`contended: ${JSON.stringify(answer)}`);
+  return answer;
+}
+
+function contended(answer: Grant | Contended): Contended {
+  if ('fencingToken' in answer) throw new Error('granted');
+  return answer;
+}
+
+/** Plays a waiter whose process died: its liveness has run out. */
+const die = (owner: string) => async () => {
+  const members = await client.zrange('holdfast:{job}:alive', 0, -1);
+  const member = members.find((candidate) => candidate.endsWith(` ${owner}`)) ?? '';
+  await client.zadd('holdfast:{job}:alive', 'XX', 1, member);
+};
+
+describe('attempt', () => {
+  it('is idempotent: the same owner has the same token', async () => {
+    const a = await instance();
+    const mine = claim();
+    const first = granted(await a.attempt(mine));
+    expect(granted(await a.attempt(mine)).fencingToken).toBe(first.fencingToken);
+  });
+
+  it('compares the whole owner, never a prefix', async () => {
+    const a = await instance();
+    granted(await a.attempt(claim({ owner: 'host:1:abc' })));
+    contended(await a.attempt(claim({ owner: 'host:1:ab' })));
+    contended(await a.attempt(claim({ owner: 'host:1:abcd' })));
+    expect(await a.release(claim({ owner: 'host:1:ab' }))).toBe(false);
+  });
+
+  it('asked again never shortens, and does give the new time', async () => {
+    const a = await instance();
+    const mine = claim({ ttl: 60_000 });
+    granted(await a.attempt(mine));
+    granted(await a.attempt({ ...mine, ttl: 1000 }));
+    expect(await client.pttl('holdfast:{job}')).toBeGreaterThan(50_000);
+    granted(await a.attempt({ ...mine, ttl: 120_000 }));
+    expect(await client.pttl('holdfast:{job}')).toBeGreaterThan(110_000);
+  });
+
+  it('does not overtake a live waiter, whether it queues or not', async () => {
+    const [a, b, c] = [await instance(), await instance(), await instance()];
+    const holder = claim();
+    granted(await a.attempt(holder));
+    const waiter = claim();
+    expect(contended(await b.attempt(waiter)).position).toBe(1);
+    expect(await a.release(holder)).toBe(true);
+
+    contended(await c.attempt(claim({ queue: false })));
+    expect(contended(await c.attempt(claim())).position).toBe(2);
+    granted(await b.attempt(waiter));
+  });
+
+  it('keeps a waiter’s place when it asks again, and the order is that of arrival', async () => {
+    const a = await instance();
+    const holder = claim();
+    granted(await a.attempt(holder));
+    const waiters = [claim(), claim(), claim()];
+    for (const waiter of waiters) contended(await a.attempt(waiter));
+    for (const [index, waiter] of waiters.entries()) {
+      expect(contended(await a.attempt(waiter)).position).toBe(index + 1);
+    }
+    const state = await a.inspect('job');
+    expect(state.waiters.map((waiter) => waiter.owner)).toEqual(waiters.map((waiter) => waiter.owner));
+  });
+
+  it('prunes all dead waiters together', async () => {
+    const [a, b] = [await instance(), await instance()];
+    const holder = claim();
+    granted(await a.attempt(holder));
+    const dead = Array.from({ length: 20 }, () => claim());
+    for (const waiter of dead) contended(await b.attempt(waiter));
+    await b.close();
+    await Promise.all(dead.map((waiter) => die(waiter.owner)()));
+    await a.release(holder);
+
+    granted(await a.attempt(claim({ queue: false })));
+    expect(await client.exists('holdfast:{job}:queue', 'holdfast:{job}:alive')).toBe(0);
+  });
+
+  it('of a waiter that lost its place joins again at the end', async () => {
+    const [a, b] = [await instance(), await instance()];
+    granted(await a.attempt(claim()));
+    const paused = claim();
+    contended(await a.attempt(paused));
+    const live = claim();
+    contended(await b.attempt(live));
+    await die(paused.owner)();
+
+    expect(contended(await b.attempt(live)).position).toBe(1);
+    expect(contended(await a.attempt(paused)).position).toBe(2);
+  });
+
+  it('wakes the head when it finds the lock free: the message may have been lost', async () => {
+    const [a, b] = [await instance(), await instance()];
+    granted(await a.attempt(claim({ ttl: 60_000 })));
+    const head = claim();
+    const answer = contended(await a.attempt(head));
+    await client.del('holdfast:{job}');
+    const turn = a.awaitTurn(head, answer, AbortSignal.timeout(20_000));
+
+    contended(await b.attempt(claim()));
+
+    await turn;
+    granted(await a.attempt(head));
+  });
+
+  it('leaves nothing behind when it does not queue', async () => {
+    const a = await instance();
+    granted(await a.attempt(claim()));
+    const keys = await client.keys('*');
+    contended(await a.attempt(claim({ queue: false })));
+    expect((await client.keys('*')).sort()).toEqual(keys.sort());
+  });
+});
+
+describe('release', () => {
+  it('wakes the head and leaves it at the head', async () => {
+    const [a, b] = [await instance(), await instance()];
+    const holder = claim({ ttl: 60_000 });
+    granted(await a.attempt(holder));
+    const head = claim();
+    const answer = contended(await b.attempt(head));
+    const turn = b.awaitTurn(head, answer, AbortSignal.timeout(20_000));
+    await a.release(holder);
+    await turn;
+    expect((await a.inspect('job')).waiters).toEqual([{ owner: head.owner, position: 1 }]);
+  });
+
+  it('of a wake-up that comes between attempt and awaitTurn loses nothing', async () => {
+    const [a, b] = [await instance(), await instance()];
+    const holder = claim({ ttl: 60_000 });
+    granted(await a.attempt(holder));
+    const head = claim();
+    const answer = contended(await b.attempt(head));
+    using listener = admin(server.url);
+    await listener.psubscribe('holdfast:wake:*');
+    const published = new Promise((resolve) => listener.on('pmessage', resolve));
+    await a.release(holder);
+    await published;
+    // What reached one subscriber of this process is there for the other.
+    await new Promise((resolve) => setImmediate(resolve));
+    await b.awaitTurn(head, answer, AbortSignal.timeout(20_000));
+    granted(await b.attempt(head));
+  });
+
+  it('of a waiter that was woken and gives up wakes the next', async () => {
+    const [a, b, c] = [await instance(), await instance(), await instance()];
+    const holder = claim({ ttl: 60_000 });
+    granted(await a.attempt(holder));
+    const [first, second] = [claim(), claim()];
+    contended(await b.attempt(first));
+    const answer = contended(await c.attempt(second));
+    await a.release(holder);
+    const turn = c.awaitTurn(second, answer, AbortSignal.timeout(20_000));
+
+    expect(await b.release(first)).toBe(false);
+
+    await turn;
+    granted(await c.attempt(second));
+  });
+
+  it('frees nobody else’s lock, however late it comes', async () => {
+    const a = await instance();
+    const old = claim();
+    granted(await a.attempt(old));
+    expect(await a.release(old)).toBe(true);
+    const present = granted(await a.attempt(claim()));
+    expect(await a.release(old)).toBe(false);
+    expect((await a.inspect('job')).fencingToken).toBe(present.fencingToken);
+  });
+
+  it('with a tail keeps the name taken without an owner, and ends by force', async () => {
+    const a = await instance();
+    const mine = claim();
+    granted(await a.attempt(mine));
+    expect(await a.release(mine, { keepFor: 5000.5 })).toBe(true);
+    expect(await a.release(mine)).toBe(false);
+    const state = await a.inspect('job');
+    expect([state.held, state.owner]).toEqual([true, undefined]);
+    expect(await client.pttl('holdfast:{job}')).toBeGreaterThan(1000);
+    contended(await a.attempt(claim({ queue: false })));
+    expect(await a.forceRelease('job')).toBe(true);
+    granted(await a.attempt(claim()));
+  });
+});
+
+describe('renewal', () => {
+  it('never creates: a lock that has gone is lost, one that another holds too', async () => {
+    const a = await instance();
+    const grant = granted(await a.attempt(claim()));
+    await client.del('holdfast:{job}');
+    expect(await a.renew([grant])).toEqual([{ renewed: false, reason: 'superseded' }]);
+    expect(await client.exists('holdfast:{job}')).toBe(0);
+    const other = granted(await a.attempt(claim()));
+    expect(await a.extend(grant, 5000)).toMatchObject({ renewed: false });
+    expect((await a.inspect('job')).fencingToken).toBe(other.fencingToken);
+  });
+
+  it('never shortens: a late one must not cut what a later one was promised', async () => {
+    const a = await instance();
+    const grant = granted(await a.attempt(claim({ ttl: 60_000 })));
+    expect(await a.extend(grant, 1000)).toEqual({ renewed: true, ttl: 1000 });
+    expect(await client.pttl('holdfast:{job}')).toBeGreaterThan(50_000);
+  });
+
+  it('checks the token too', async () => {
+    const a = await instance();
+    const grant = granted(await a.attempt(claim()));
+    const wrong = { ...grant, fencingToken: grant.fencingToken - 1n };
+    expect(await a.renew([wrong, grant])).toMatchObject([{ renewed: false }, { renewed: true }]);
+  });
+
+  it('says that it was forced', async () => {
+    const a = await instance();
+    const grant = granted(await a.attempt(claim()));
+    expect(await a.forceRelease('job', grant.fencingToken + 1n)).toBe(false);
+    expect(await a.forceRelease('job', grant.fencingToken)).toBe(true);
+    expect(await a.renew([grant])).toEqual([{ renewed: false, reason: 'forced' }]);
+  });
+});
+
+describe('adoption', () => {
+  it('goes to one of two, keeps the token and the text, and may be asked for again', async () => {
+    const a = await instance();
+    const grant = granted(await a.attempt(claim({ metadata: 'line\nline' })));
+    const mine = await a.adopt(grant, 'host:2:new');
+    expect(mine?.fencingToken).toBe(grant.fencingToken);
+    expect(await a.adopt(grant, 'host:3:other')).toBeUndefined();
+    expect((await a.adopt(grant, 'host:2:new'))?.fencingToken).toBe(grant.fencingToken);
+    expect(await a.inspect('job')).toMatchObject({ owner: 'host:2:new', metadata: 'line\nline' });
+  });
+});
+
+describe('tokens', () => {
+  it('fencing-token-lifetime: rise across release, expiry, force, FLUSHALL and a lost lock key', async () => {
+    const a = await instance();
+    const tokens: bigint[] = [];
+    const take = async (ttl = 10_000) => {
+      const grant = granted(await a.attempt(claim({ ttl })));
+      tokens.push(grant.fencingToken);
+      return grant;
+    };
+    await a.release((await take()).claim);
+    await take(10);
+    await until(async () => (await client.exists('holdfast:{job}')) === 0);
+    await take();
+    await a.forceRelease('job');
+    await take();
+    await client.flushall();
+    await take();
+    await client.del('holdfast:{job}');
+    await take();
+    expect(tokens).toEqual([...tokens].sort((x, y) => (x < y ? -1 : 1)));
+    expect(new Set(tokens).size).toBe(tokens.length);
+    expect(tokens[0]).toBeGreaterThan(0n);
+  });
+
+  it('rise while the server’s clock is behind the counter, which then lives until the clock has caught up', async () => {
+    const a = await instance();
+    const ahead = BigInt(Date.now() + 40 * 24 * 3_600_000) * 1000n;
+    await client.set('holdfast:{job}:fence', String(ahead));
+    const grant = granted(await a.attempt(claim()));
+    expect(grant.fencingToken).toBe(ahead + 1n);
+    expect(await client.pttl('holdfast:{job}:fence')).toBeGreaterThan(40 * 24 * 3_600_000);
+  });
+
+  it('need no counter for ever: it goes a day after the last grant, when the clock is past it', async () => {
+    const a = await instance();
+    granted(await a.attempt(claim()));
+    const left = await client.pttl('holdfast:{job}:fence');
+    expect([left > 23 * 3_600_000, left <= 24 * 3_600_000]).toEqual([true, true]);
+  });
+});
+
+describe('the queue’s keys', () => {
+  it('go with the last live waiter, also where nobody asks for the name again', async () => {
+    const a = await instance();
+    granted(await a.attempt(claim()));
+    contended(await a.attempt(claim()));
+    for (const key of ['holdfast:{job}:queue', 'holdfast:{job}:alive']) {
+      const left = await client.pttl(key);
+      expect([left > 0, left <= 5000]).toEqual([true, true]);
+    }
+  });
+
+  it('setnx-without-ttl: none of our keys lives for ever', async () => {
+    const [a, b] = [await instance(), await instance()];
+    const grant = granted(await a.attempt(claim()));
+    contended(await b.attempt(claim()));
+    await a.renew([grant]);
+    await a.adopt(grant, 'host:9:adopter');
+    await a.forceRelease('job');
+    const keys = await client.keys('*');
+    expect(keys.length).toBeGreaterThan(2);
+    expect(await Promise.all(keys.map((key) => client.pttl(key)))).not.toContain(-1);
+  });
+});
