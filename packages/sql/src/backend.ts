@@ -36,6 +36,7 @@ export class SqlBackend implements LockBackend {
   /** Owners of attempts whose outcome is unknown: they may yet reach the database. */
   readonly #doubtful = new Set<string>();
   #name: string;
+  #closing: Promise<void> | undefined;
   #parts: { readonly waitlist: Waitlist; readonly sweeper: Sweeper } | undefined;
 
   constructor(name: string, database: SqlDatabase, settings: SqlSettings) {
@@ -147,7 +148,12 @@ export class SqlBackend implements LockBackend {
     return freed;
   }
 
-  async close(): Promise<void> {
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
     this.#parts?.waitlist.close();
     await this.#parts?.sweeper.stop();
     await this.#database.store.close();

@@ -22,6 +22,8 @@ type Outcome = Exclude<Fault, { readonly kind: 'read-only' }>;
 
 /** The limits of one call. */
 export interface Call {
+  /** ms */
+  readonly timeout: number;
   /** On the clock's `now`. */
   readonly deadline: number;
   /** Aborts when nobody wants the answer any more. A statement that has been sent is waited for all the same. */
@@ -65,8 +67,8 @@ export class Connections<C extends object> {
   }
 
   /** The limits of a call that begins now, however many statements it takes. */
-  begin(signal?: AbortSignal): Call {
-    return { deadline: this.#clock.now() + this.#timeout, signal };
+  begin(signal?: AbortSignal, timeout = this.#timeout): Call {
+    return { deadline: this.#clock.now() + timeout, timeout, signal };
   }
 
   /**
@@ -76,10 +78,11 @@ export class Connections<C extends object> {
   async use<T>(work: (connection: C) => Promise<T>, call: Call = this.begin()): Promise<T> {
     for (let tries = 0; ; tries++) {
       if (call.signal?.aborted) throw new Abandoned();
-      const outcome = await this.#once(work, call.deadline);
+      const outcome = await this.#once(work, call);
       if (outcome.kind === 'done') return outcome.value;
       if (outcome.kind === 'failed') throw outcome.error;
-      if (this.#clock.now() >= call.deadline) throw this.#late('stayed busy with conflicting transactions');
+      if (this.#clock.now() >= call.deadline)
+        throw this.#late('stayed busy with conflicting transactions', call);
       if (outcome.kind === 'unprepared') this.#unprepared();
       else await sleep(this.#clock, Math.random() * Math.min(5 * 2 ** tries, 200), call.signal);
     }
@@ -91,23 +94,23 @@ export class Connections<C extends object> {
 
   async #once<T>(
     work: (connection: C) => Promise<T>,
-    deadline: number,
+    call: Call,
   ): Promise<{ readonly kind: 'done'; readonly value: T } | Outcome> {
     let connection: C;
     try {
-      connection = await this.#acquire(deadline);
+      connection = await this.#acquire(call);
     } catch (error) {
-      return this.#fault(error, undefined);
+      return this.#fault(error, undefined, call);
     }
     if (!this.#since.has(connection)) this.#since.set(connection, this.#clock.now());
     let broken = true;
     try {
-      const value = await this.#within(deadline, work(connection), 'did not answer');
+      const value = await this.#within(call, work(connection), 'did not answer');
       broken = false;
       this.#readOnlySince = undefined;
       return { kind: 'done', value };
     } catch (error) {
-      const fault = this.#fault(error, connection);
+      const fault = this.#fault(error, connection, call);
       broken = fault.kind === 'failed' && fault.broken;
       return fault;
     } finally {
@@ -115,10 +118,10 @@ export class Connections<C extends object> {
     }
   }
 
-  async #acquire(deadline: number): Promise<C> {
+  async #acquire(call: Call): Promise<C> {
     const arriving = this.#pool.acquire();
     try {
-      return await this.#within(deadline, arriving, 'gave no connection (is its pool used up?)');
+      return await this.#within(call, arriving, 'gave no connection (is its pool used up?)');
     } catch (error) {
       // It may still arrive, when nobody waits for it any more.
       arriving.then(
@@ -130,8 +133,9 @@ export class Connections<C extends object> {
   }
 
   /** A server that is read-only on a connection made after it was first seen so will stay so for now. */
-  #fault(error: unknown, connection: C | undefined): Outcome {
-    if (error instanceof Late) return { kind: 'failed', error: this.#late(error.message), broken: true };
+  #fault(error: unknown, connection: C | undefined, call: Call): Outcome {
+    if (error instanceof Late)
+      return { kind: 'failed', error: this.#late(error.message, call), broken: true };
     const fault = this.#classify(error);
     if (fault.kind !== 'read-only') return fault;
     const born = connection === undefined ? Number.POSITIVE_INFINITY : (this.#since.get(connection) ?? 0);
@@ -140,11 +144,11 @@ export class Connections<C extends object> {
     return { kind: 'failed', error: fault.error(permanent), broken: true };
   }
 
-  #late(what: string): BackendError {
-    return new BackendError('BACKEND_UNAVAILABLE', `${this.#label} ${what} within ${this.#timeout} ms`);
+  #late(what: string, { timeout }: Call): BackendError {
+    return new BackendError('BACKEND_UNAVAILABLE', `${this.#label} ${what} within ${timeout} ms`);
   }
 
-  async #within<T>(deadline: number, promise: Promise<T>, what: string): Promise<T> {
+  async #within<T>({ deadline }: Call, promise: Promise<T>, what: string): Promise<T> {
     let timer: Timer | undefined;
     const late = new Promise<never>((_resolve, reject) => {
       timer = this.#clock.setTimer(Math.max(0, deadline - this.#clock.now()), () => reject(new Late(what)));

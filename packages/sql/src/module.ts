@@ -65,7 +65,7 @@ export function createBackend(given: BackendOptions): LockBackend {
     case 'postgres':
     case 'postgresql': {
       const server = serverIn(url, 'PostgreSQL');
-      const access = (timeout: number) => ownPostgres(url, { max, timeout });
+      const access = () => ownPostgres(url, max);
       return new SqlBackend('postgres', postgres(server, access, settings), settings);
     }
     case 'mysql':
@@ -130,14 +130,14 @@ function sqlite(
 
 function postgres(
   server: string,
-  access: (timeout: number) => Promise<PostgresAccess>,
+  access: () => Promise<PostgresAccess>,
   { prefix, table, migrate }: SqlSettings,
 ): SqlDatabase {
   const store = new ServerStore<PostgresConnection>({
     prefix,
     migrate,
     async connect({ clock, commandTimeout: timeout, woken, disturbed, report }) {
-      const { pool, listening } = await access(timeout);
+      const { pool, listening } = await access();
       const connections: Connections<PostgresConnection> = new Connections({
         pool,
         classify: (error) => classifyPostgres(error, server),

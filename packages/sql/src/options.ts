@@ -30,8 +30,8 @@ export interface SqlOptions {
 /** The options with their defaults. */
 export type SqlSettings = Required<SqlOptions>;
 
-/** What a URL may set besides: connections of our own, at most. Default 10. */
-export const DEFAULT_POOL = 10;
+/** What a URL may set besides: connections of our own, at most. Each is lent for a statement at a time. */
+export const DEFAULT_POOL = 5;
 
 /**
  * Fills in defaults.

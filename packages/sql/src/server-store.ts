@@ -121,6 +121,9 @@ export interface ServerStoreOptions<C extends object> {
 /** An attempt that was given up may still reach the server, but not after this long, ms: TCP gives up sooner. */
 export const LATEST = 60 * 60 * 1000;
 
+/** ms that opening may take at least: it connects, and may change the schema. */
+const OPENING = 5000;
+
 /** Locks on a database server: the order of statements that makes them right, the same for every dialect. */
 export class ServerStore<C extends object> implements LockStore {
   readonly #options: ServerStoreOptions<C>;
@@ -141,10 +144,12 @@ export class ServerStore<C extends object> implements LockStore {
     const parts = await this.#options.connect(session);
     this.#open = { ...parts, clock: session.clock, late: session.commandTimeout };
     const { connections, dialect, wakeups } = parts;
-    const product = await connections.use((connection) => dialect.detect(connection));
-    if (this.#options.migrate) await connections.use((connection) => dialect.migrate(connection));
-    await connections.use((connection) => dialect.probe(connection));
-    await wakeups?.start();
+    const call = connections.begin(undefined, Math.max(OPENING, session.commandTimeout));
+    const messages = wakeups?.start();
+    const product = await connections.use((connection) => dialect.detect(connection), call);
+    if (this.#options.migrate) await connections.use((connection) => dialect.migrate(connection), call);
+    await connections.use((connection) => dialect.probe(connection), call);
+    await messages;
     return { product, crossProcess: true };
   }
 

@@ -20,6 +20,9 @@ interface PooledConnection extends MysqlConnection {
   on(event: 'error', listener: (error: Error) => void): unknown;
 }
 
+/** ms after which a connection that does not come about is given up. Whoever waits for it has a deadline besides. */
+const CONNECTING = 10_000;
+
 /**
  * A pool of our own. Its connections read committed rows without locking them (at the default isolation, contending
  * for one lock is mostly deadlocks), wait no longer for a row than a call may take, and do not keep the process alive.
@@ -32,7 +35,7 @@ export async function ownMysql(
   const pool = createPool({
     uri: url.replace(/^mariadb:/, 'mysql:'),
     connectionLimit: options.max,
-    connectTimeout: options.timeout,
+    connectTimeout: CONNECTING,
     enableKeepAlive: true,
   });
   const seconds = Math.max(1, Math.floor(options.timeout / 1000));

@@ -30,17 +30,17 @@ export interface PostgresAccess {
   readonly listening: ListeningSource;
 }
 
+/** ms after which a connection that does not come about is given up. Whoever waits for it has a deadline besides. */
+const CONNECTING = 10_000;
+
 /** A pool of our own. Idle connections do not keep the process alive. */
-export async function ownPostgres(
-  url: string,
-  options: { readonly max: number; readonly timeout: number },
-): Promise<PostgresAccess> {
+export async function ownPostgres(url: string, max: number): Promise<PostgresAccess> {
   const { Pool, Client } = await loadPg();
   const connection = { connectionString: url, application_name: 'holdfast', keepAlive: true };
   const pool = new Pool({
     ...connection,
-    max: options.max,
-    connectionTimeoutMillis: options.timeout,
+    max,
+    connectionTimeoutMillis: CONNECTING,
     allowExitOnIdle: true,
   });
   // An idle connection that breaks leaves the pool by itself; whoever asks next gets another.
@@ -53,7 +53,7 @@ export async function ownPostgres(
     },
     listening: {
       async connect() {
-        const client = new Client({ ...connection, connectionTimeoutMillis: options.timeout });
+        const client = new Client({ ...connection, connectionTimeoutMillis: CONNECTING });
         client.on('error', () => {});
         await client.connect();
         client.unref();

@@ -322,10 +322,11 @@ function statements(table: string) {
     adopt: `UPDATE ${locks} SET owner = @newOwner, ${PROLONG('@ttl')}
       WHERE id = @id AND owner IN (@owner, @newOwner) AND fence = @fence AND ${LIVE}`,
     free: `UPDATE ${locks} SET owner = NULL, metadata = NULL, clock = @clockId,
-        expires = @now - ${TICK} + @keepFor, expires_wall = @wall + @keepFor, written = @wall
+        expires = CASE WHEN @keepFor > 0 THEN @now + @keepFor ELSE 0 END, expires_wall = @wall + @keepFor,
+        written = @wall
       WHERE id = @id AND owner = @owner`,
     force: `UPDATE ${locks} SET owner = NULL, metadata = NULL, forced = fence, clock = @clockId,
-        expires = @now - ${TICK}, expires_wall = @wall, written = @wall
+        expires = 0, expires_wall = @wall, written = @wall
       WHERE id = @id AND ${LIVE} AND (@expected IS NULL OR fence = @expected)`,
     list: `SELECT l.id AS id, name, ${row} FROM ${locks} AS l
       WHERE l.id > @after AND prefix = @prefix AND substr(name, 1, length(@start)) = @start
