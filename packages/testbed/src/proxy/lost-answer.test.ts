@@ -17,7 +17,7 @@ import { startProxy } from './proxy.js';
 const NO_RETRIES = { faultHandling: { global: noop, host: () => noop } };
 
 /** Each through the raw client: the server has the effect, the client an error, and only that one answer is lost. */
-describe.concurrent('exactly one answer of one chosen command is lost', () => {
+describe.concurrent('exactly one answer of one chosen command is lost', { timeout: 90_000 }, () => {
   test('Redis', async () => {
     await using redis = await startRedis();
     await using proxy = await startProxy({ target: redis.node });

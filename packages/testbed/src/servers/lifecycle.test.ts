@@ -33,7 +33,8 @@ const CASES: readonly Case[] = [
   { name: 'MariaDB', start: () => startMariaDb({ own: true }), ask: (node) => askMySql(node.url) },
 ];
 
-describe.concurrent('a server does as it is told', () => {
+// Six servers start side by side, five times each.
+describe.concurrent('a server does as it is told', { timeout: 120_000 }, () => {
   test.each(CASES)(
     '$name is killed, started, paused, resumed, restarted and removed',
     async ({ start, ask }) => {
