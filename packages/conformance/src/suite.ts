@@ -21,10 +21,19 @@ const CASE_TIMEOUT = 60_000 * TIME_FACTOR;
  * });
  */
 export function describeConformance(name: string, options: ConformanceOptions): void {
-  const chosen = GUARANTEES.filter((guarantee) => options.only?.includes(guarantee.name) ?? true);
+  describeCases(name, options, (guarantee) => options.only?.includes(guarantee) ?? true);
+}
+
+/** Chooses among the cases, by guarantee and promise. */
+export type Choice = (guarantee: string, promise: string) => boolean;
+
+/** As {@link describeConformance}, for a choice of cases. */
+export function describeCases(name: string, options: ConformanceOptions, isChosen: Choice): void {
   describe(`${name} keeps its promises`, () => {
-    for (const guarantee of chosen) declare(guarantee, beside(guarantee, options), options, true);
-    for (const guarantee of chosen) declare(guarantee, alone(guarantee, options), options, false);
+    for (const guarantee of GUARANTEES)
+      declare(guarantee.name, beside(guarantee, options), options, isChosen, true);
+    for (const guarantee of GUARANTEES)
+      declare(guarantee.name, alone(guarantee, options), options, isChosen, false);
   });
 }
 
@@ -36,10 +45,16 @@ function alone({ withFaults }: Guarantee, { faults }: ConformanceOptions): Cases
   return faults === undefined ? {} : { ...withFaults };
 }
 
-function declare({ name }: Guarantee, cases: Cases, options: ConformanceOptions, concurrent: boolean): void {
-  const stories = Object.entries(cases);
+function declare(
+  guarantee: string,
+  cases: Cases,
+  options: ConformanceOptions,
+  isChosen: Choice,
+  concurrent: boolean,
+): void {
+  const stories = Object.entries(cases).filter(([promise]) => isChosen(guarantee, promise));
   if (stories.length === 0) return;
-  describe(name, { concurrent, sequential: !concurrent }, () => {
+  describe(guarantee, { concurrent, sequential: !concurrent }, () => {
     for (const [promise, story] of stories) {
       it(promise, { timeout: CASE_TIMEOUT }, () => Case.play(options, story));
     }

@@ -97,7 +97,7 @@ export const durations: Guarantee = {
       const { min, granularity } = t.physics.capabilities.ttl;
       const asked = [1, min / 2, 123.45, 300, 999, 1000, 1500, 12_345.678, min + granularity / 2];
       const shown = await Promise.all(
-        asked.map(async (ttl) => (await a.acquire(t.name(), { ttl, renew: false })).ttl),
+        asked.map(async (ttl) => (await a.acquire(t.name(), { ttl, renew: false, wait: PROMPT })).ttl),
       );
       expect(shown).toEqual(asked.map((ttl) => t.physics.effective(ttl)));
       expect(shown.every((ttl, index) => ttl >= (asked[index] ?? 0))).toBe(true);

@@ -7,7 +7,7 @@ import {
 } from '@holdfast/core';
 import { expect } from 'vitest';
 import type { Guarantee } from '../guarantee.js';
-import { outcome, PROMPT, within } from '../harness/time.js';
+import { eventually, outcome, PROMPT, within } from '../harness/time.js';
 
 /** Contended, unavailable and unknown are three things. */
 export const errors: Guarantee = {
@@ -63,6 +63,7 @@ export const errors: Guarantee = {
       const name = t.name();
       a.seam.dropAnswers('attempt', 1);
       const ours = a.acquire(name, { ttl: t.physics.longTtl() });
+      await eventually('the first attempt has been applied', async () => (await t.inspect(name)).held);
       const theirs = b.acquire(name, { ttl: t.physics.longTtl() });
       const hold = await within('it is held', ours);
       await b.event('waiting', name);

@@ -67,6 +67,21 @@ export const seam: Guarantee = {
       await backend.release(holder);
     },
 
+    async 'a waiter that asks again keeps its place'(t) {
+      const { backend } = await bare(t);
+      const holder = claimOf(t);
+      await backend.attempt(holder);
+      const queue = Array.from({ length: 3 }, () => claimOf(t, { name: holder.name, queue: true }));
+      for (const claim of queue) await backend.attempt(claim);
+      for (const claim of queue) await backend.attempt(claim);
+      const [first, second] = queue;
+      if (first !== undefined) await backend.attempt(first);
+      if (second !== undefined) await backend.attempt({ ...second, ttl: t.physics.shortTtl() });
+      const { waiters } = await backend.inspect(holder.name);
+      expect(waiters.map(({ owner }) => owner)).toEqual(t.physics.queued(queue.map(({ owner }) => owner)));
+      for (const claim of [...queue, holder]) await backend.release(claim);
+    },
+
     async 'release is by owner alone'(t) {
       const { backend } = await bare(t);
       const holder = claimOf(t);

@@ -68,7 +68,12 @@ export class Instance {
 
   /** Resolves with the `count`th event of that kind about that name, whether it was told already or comes. */
   event<E extends EventName>(event: E, name: string, count = 1, ms?: number): Promise<LockEvents[E]> {
-    const what = `event ${event} number ${count} about ${JSON.stringify(name)}`;
+    const what = (): string => {
+      const told = this.told.map(
+        ({ event, at, ...rest }) => `${event} ${at.toISOString()} ${describe(rest)}`,
+      );
+      return `event ${event} number ${count} about ${JSON.stringify(name)}, after ${told.join('; ') || 'none'}`;
+    };
     return within(what, this.#expect(event, name, count), ms);
   }
 
@@ -84,4 +89,8 @@ export class Instance {
       look();
     });
   }
+}
+
+function describe({ error, owner }: { readonly error?: Error; readonly owner?: string }): string {
+  return [owner, error?.message].filter((part) => part !== undefined).join(' ');
 }

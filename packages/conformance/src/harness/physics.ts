@@ -11,7 +11,7 @@ export class Physics {
 
   /** The smallest usable ttl, ms: short enough to wait for its end, long enough to renew in time on a busy machine. */
   shortTtl(): number {
-    return this.effective(600 * TIME_FACTOR);
+    return this.effective(750 * TIME_FACTOR);
   }
 
   /** A ttl that cannot end within a case, ms: whatever happens does not happen because of it. */
@@ -24,6 +24,23 @@ export class Physics {
     const { min, max, granularity } = this.capabilities.ttl;
     const raised = Math.max(ttl, min, this.capabilities.expiry === 'session' ? this.capabilities.grace : 0);
     return Math.min(granularity > 0 ? Math.ceil(raised / granularity) * granularity : raised, max);
+  }
+
+  /** The longest validity that a fresh hold of this ttl can have, ms: a session guarantees no more than itself. */
+  validity(ttl: number): number {
+    const { expiry, grace } = this.capabilities;
+    return expiry === 'session' ? Math.min(this.effective(ttl), grace) : this.effective(ttl);
+  }
+
+  /** What is left at most, a `delay` after the request was sent: validity less its margin. */
+  mostLeft(ttl: number, delay: number): number {
+    // A timer of the suite may fire a millisecond early.
+    return this.validity(ttl) - (this.validity(ttl) * 0.01 + 2) - delay + 2;
+  }
+
+  /** What a fresh hold has left at least, ms, on a busy machine. A session may be halfway to its next heartbeat. */
+  leastLeft(ttl: number): number {
+    return this.validity(ttl) / (this.capabilities.expiry === 'session' ? 8 : 2);
   }
 
   /** When the lock of a holder that died is free at the latest, ms after its last renewal. */

@@ -17,13 +17,18 @@ function readFactor(text: string | undefined): number {
 }
 
 /** The promise's own outcome, or a failure that says what did not happen within `ms`. */
-export async function within<T>(what: string, promise: Promise<T>, ms: number = PROMPT): Promise<T> {
+export async function within<T>(
+  what: string | (() => string),
+  promise: Promise<T>,
+  ms: number = PROMPT,
+): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(
-      () => reject(new Error(`${what}: did not happen within ${Math.round(ms)} ms`)),
-      Math.min(ms, 2 ** 31 - 1),
-    );
+    const fail = (): void => {
+      const said = typeof what === 'string' ? what : what();
+      reject(new Error(`${said}: did not happen within ${Math.round(ms)} ms`));
+    };
+    timer = setTimeout(fail, Math.min(ms, 2 ** 31 - 1));
   });
   try {
     return await Promise.race([promise, late]);
