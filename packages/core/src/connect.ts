@@ -13,7 +13,7 @@ import { createLocks, type Locks } from './locks.js';
  * of these it uses a SQLite file that serves this user's processes on this machine, except in production.
  *
  * @param config a URL, or an object as in a config file
- * @param options `backends`: modules imported by the application, for bundlers; nothing is resolved or imported then
+ * @param options `backends`: modules that the application imported, for bundlers; `configFile`: a file to read
  * @throws ConfigError naming the file or variable, the path inside it and what is allowed
  * @throws MissingPackageError with the command that installs the backend's package
  * @throws BackendError when the backend cannot be reached or refuses

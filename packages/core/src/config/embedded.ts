@@ -1,10 +1,10 @@
 import { mkdir } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { warn } from '#platform';
 import { ConfigError } from '../errors.js';
 import type { FoundConfig } from './config.js';
+import { sqliteUrl } from './url.js';
 
 let warned = false;
 
@@ -38,7 +38,7 @@ export async function embeddedDefault(): Promise<FoundConfig> {
         'alone. Set HOLDFAST_URL, or add a holdfast.config file, to choose',
     );
   }
-  return { value: `sqlite:${pathToFileURL(file).pathname}`, origin: { label: 'the embedded default' } };
+  return { value: sqliteUrl(file), origin: { label: 'the embedded default' } };
 }
 
 function productionSign(): string | undefined {

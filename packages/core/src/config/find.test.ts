@@ -148,6 +148,19 @@ it.each([
   expect(`${(error as Error).stack} ${String((error as Error).cause)}`).not.toContain('hunter2');
 });
 
+it.each([
+  ['ts', "export default { backend: 'memory' oops };"],
+  ['mjs', "throw new Error('no vault today');"],
+])('says why a .%s file cannot be loaded', async (extension, text) => {
+  write(`holdfast.config.${extension}`, text);
+  enter('.');
+  await expect(findConfig()).rejects.toMatchObject({
+    code: 'CONFIG',
+    message: expect.stringMatching(/cannot be loaded: .*(Unexpected token|no vault today)/),
+    cause: expect.anything(),
+  });
+});
+
 it('names the file and the path in a complaint about its contents', async () => {
   const file = write('holdfast.config.json', '{ "backend": "memory", "defaults": { "tll": "5s" } }');
   enter('.');

@@ -22,7 +22,7 @@ export async function importBackend(packageName: string, origin: Origin): Promis
     throw complaint(
       origin,
       '',
-      `needs the package ${packageName}, which cannot be loaded from ${file}`,
+      `needs the package ${packageName}, which cannot be loaded from ${file}: ${(cause as Error).message}`,
       cause,
     );
   }

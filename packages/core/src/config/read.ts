@@ -68,7 +68,7 @@ async function readTypeScript(file: string, origin: Origin): Promise<unknown> {
   try {
     return configOf(await jiti.import(file));
   } catch (cause) {
-    throw complaint(origin, '', 'cannot be loaded: see the cause', cause);
+    throw complaint(origin, '', `cannot be loaded: ${oneLine(cause)}`, cause);
   }
 }
 
@@ -76,8 +76,15 @@ async function readModule(file: string, origin: Origin): Promise<unknown> {
   try {
     return configOf(await import(pathToFileURL(file).href));
   } catch (cause) {
-    throw complaint(origin, '', 'cannot be loaded: see the cause', cause);
+    throw complaint(origin, '', `cannot be loaded: ${oneLine(cause)}`, cause);
   }
+}
+
+/** Messages of parsers come on several lines; they tell the place, and quote nothing. */
+function oneLine(error: unknown): string {
+  return String((error as Error | undefined)?.message ?? error)
+    .replace(/\s+/g, ' ')
+    .trim();
 }
 
 /** The default export, or what CommonJS exported. */

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import type { BackendModule, BackendOptions, LockBackend } from '../backend.js';
 import { memoryBackend } from '../memory/backend.js';
@@ -75,6 +76,7 @@ describe('a URL', () => {
     ['no scheme', 'localhost', 'has no known scheme'],
     ['nothing', '', 'has no known scheme'],
     ['a slip in one of ours', 'sqllite:./x', 'did you mean "sqlite"?'],
+    ['a name for memory', 'memory:shop', 'memory: takes no name'],
     ['a parameter that memory does not have', 'memory:?ttl=5s', 'unknown parameter "ttl"'],
   ])('with %s is a ConfigError that says so', async (_what, url, message) => {
     const module = consul();
@@ -194,5 +196,18 @@ it('something else than a module among the backends is an InvalidArgumentError',
   expect(await failure('memory:', {} as BackendModule)).toMatchObject({
     code: 'INVALID_ARGUMENT',
     message: expect.stringContaining('backends[0]'),
+  });
+});
+
+describe('the published schema', () => {
+  const schema = JSON.parse(readFileSync(new URL('../../schema.json', import.meta.url), 'utf8'));
+
+  it.each([
+    ['at the top', { zzzzzzzzzzz: 1 }, schema],
+    ['in defaults', { defaults: { zzzzzzzzzzz: 1 } }, schema.properties.defaults],
+  ])('has the keys that are known %s', async (_where, config, { properties }) => {
+    const error = await failure({ backend: 'memory', ...config });
+    const known = /allowed: (.*)$/.exec((error as Error).message)?.[1]?.split(', ') ?? [];
+    expect(known.sort()).toEqual(Object.keys(properties).sort());
   });
 });

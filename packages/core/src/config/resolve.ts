@@ -1,6 +1,6 @@
 import type { BackendModule, BackendOptions, LockBackend } from '../backend.js';
 import { systemClock } from '../clock.js';
-import { InvalidArgumentError } from '../errors.js';
+import { ConfigError, InvalidArgumentError } from '../errors.js';
 import type { LocksOptions } from '../locks.js';
 import { memoryBackend } from '../memory/backend.js';
 import { MemoryStore } from '../memory/store.js';
@@ -9,11 +9,11 @@ import { complaint, join, nearest, suggestion } from './complaint.js';
 import type { FoundConfig, HoldfastConfig, Origin } from './config.js';
 import { isBackendModule } from './modules.js';
 import { checkConfig, checkSection } from './schema.js';
-import { schemeOf, splitQuery } from './url.js';
+import { schemeOf, splitQuery, sqliteUrl } from './url.js';
 
 /** What `connect()` was given besides the configuration. */
 export interface ConnectOptions {
-  /** Backends that were imported by the application: nothing is resolved or imported then. */
+  /** Backends that the application imported: for the schemes of these nothing is resolved or imported. */
   readonly backends?: readonly BackendModule[];
   /** A config file to read instead of looking for one: takes the place of the first argument. */
   readonly configFile?: string;
@@ -126,8 +126,12 @@ async function ourModule(name: string, origin: Origin): Promise<BackendModule> {
 
 const MEMORY: BackendModule = {
   schemes: ['memory'],
-  createBackend: ({ prefix }) =>
-    memoryBackend({ store: processStore(), ...(prefix === undefined ? {} : { prefix }) }),
+  createBackend: ({ url, prefix }) => {
+    if (url !== undefined && !/^memory:(\/\/)?$/.test(url)) {
+      throw new ConfigError('memory: takes no name; `prefix` keeps tenants apart, as in memory:?prefix=shop');
+    }
+    return memoryBackend({ store: processStore(), ...(prefix === undefined ? {} : { prefix }) });
+  },
 };
 
 const STORE = Symbol.for('holdfast.memory-store/1');
@@ -162,5 +166,5 @@ function anchored(url: string, origin: Origin): string {
   const normal = url.replace(/^[A-Za-z][A-Za-z0-9+.-]*:/, (scheme) => scheme.toLowerCase());
   const path = /^sqlite:(?!\/|:)(.+)$/s.exec(normal)?.[1];
   if (path === undefined || origin.folder === undefined) return normal;
-  return `sqlite:${origin.folder.split('/').map(encodeURIComponent).join('/')}/${path.replace(/^\.\//, '')}`;
+  return `${sqliteUrl(origin.folder)}/${path.replace(/^\.\//, '')}`;
 }

@@ -45,3 +45,10 @@ export function splitQuery(
   const query = kept.length === 0 ? '' : `?${kept.join('&')}`;
   return { url: url.slice(0, mark) + query, parameters: Object.fromEntries(parameters) };
 }
+
+/** A `sqlite:` URL for a path of the file system. */
+export function sqliteUrl(path: string): string {
+  // Only Windows has paths without a slash.
+  const parts = path.includes('/') ? path.split('/') : path.split('\\');
+  return `sqlite:${parts.map(encodeURIComponent).join('/')}`;
+}
