@@ -266,7 +266,7 @@ describe('connections', () => {
 
   it.each([
     ['ioredis 6', Redis],
-    ['ioredis 5', Redis5],
+    ['ioredis 5', Redis5 as unknown as typeof Redis],
   ])('a client that was handed in is neither closed nor changed (%s)', async (_version, Client) => {
     const given = new Client(server.url, { keyPrefix: 'app:', db: 2 });
     await given.ping();

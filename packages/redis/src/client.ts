@@ -21,26 +21,15 @@ export interface Socket {
   destroy?(): unknown;
 }
 
-/** An ioredis `Redis` that the application made. We only read its options, through `duplicate`. */
-export interface RedisClient {
-  readonly isCluster?: false | undefined;
-  readonly options: { readonly keyPrefix?: string | undefined; readonly db?: number | undefined };
-  duplicate(override?: Record<string, unknown>): unknown;
+/**
+ * An ioredis `Redis` or `Cluster` that the application made, of any copy and version. We read its options and, of a
+ * `Redis`, call `duplicate`; nothing else is asked of it, and nothing is sent on it.
+ */
+export interface AnyClient {
+  readonly isCluster?: boolean | undefined;
+  readonly options: object;
+  duplicate(...override: never[]): unknown;
 }
-
-/** An ioredis `Cluster` that the application made. We only read its options. */
-export interface ClusterClient {
-  readonly isCluster: true;
-  readonly options: {
-    readonly keyPrefix?: string | undefined;
-    readonly redisOptions?: object | undefined;
-    readonly natMap?: unknown;
-    readonly useSRVRecords?: boolean | undefined;
-  };
-}
-
-/** Any client of ioredis. */
-export type AnyClient = RedisClient | ClusterClient;
 
 /** What our own connections insist on, whatever the application's client is set to. */
 export function ourOptions(connectionName: string, connectTimeout: number): Record<string, unknown> {

@@ -88,7 +88,7 @@ describe('a cluster', () => {
 
   it.each([
     ['ioredis 6', Cluster],
-    ['ioredis 5', Cluster5],
+    ['ioredis 5', Cluster5 as unknown as typeof Cluster],
   ])('a Cluster that was handed in is neither closed nor changed (%s)', async (_version, Client) => {
     const given = new Client(seedsOf(servers), { redisOptions: { keyPrefix: 'app:' } });
     await given.ping();

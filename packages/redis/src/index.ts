@@ -1,4 +1,4 @@
-export type { AnyClient, ClusterClient, RedisClient } from './client.js';
+export type { AnyClient } from './client.js';
 export { fencedSet, fenceKeyOf, type ScriptClient } from './fenced-set.js';
 export { createBackend, redis, redisBackend } from './module.js';
 export {

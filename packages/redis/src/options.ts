@@ -1,6 +1,6 @@
 import { ConfigError, InvalidArgumentError, type OptionType } from '@holdfast/core';
 import * as ioredis from 'ioredis';
-import type { AnyClient, Client, ClusterClient, RedisClient } from './client.js';
+import type { AnyClient, Client } from './client.js';
 
 /** How `redisBackend` is made. */
 export interface RedisBackendOptions {
@@ -94,54 +94,56 @@ export const DEFAULT_PREFIX = 'holdfast';
 export function topologyOf(given: RedisBackendOptions): Topology {
   if (given.client !== undefined) {
     if (given.url !== undefined) throw new ConfigError('redis: give a url or a client, not both');
-    return isCluster(given.client) ? ofCluster(given.client) : ofClient(given.client);
+    return ofClient(given.client);
   }
   if (given.url === undefined)
     throw new ConfigError('redis: url is missing (such as redis://127.0.0.1:6379)');
   return ofUrl(given.url, given);
 }
 
-function isCluster(client: AnyClient): client is ClusterClient {
-  return client.isCluster === true;
-}
-
-function ofClient(client: RedisClient): SingleTopology {
+function ofClient(client: AnyClient): Topology {
   if (typeof client?.duplicate !== 'function' || typeof client.options !== 'object') {
     throw new InvalidArgumentError('client', client, 'a Redis or Cluster of ioredis 5.8 or later');
   }
-  const given = client.options as Record<string, unknown>;
-  const sentinels = given.sentinels;
+  const given = client.options as Readonly<Record<string, unknown>>;
+  return client.isCluster === true ? ofCluster(client, given) : ofRedis(client, given);
+}
+
+function ofRedis(client: AnyClient, given: Readonly<Record<string, unknown>>): SingleTopology {
+  const { sentinels, name, db, keyPrefix } = given;
   const isSentinel = Array.isArray(sentinels) && sentinels.length > 0;
+  const duplicate = client.duplicate as (override: Record<string, unknown>) => unknown;
   return {
     kind: isSentinel ? 'sentinel' : 'single',
-    target: isSentinel ? `Sentinel ${String(given.name)}` : targetOf(given),
-    db: client.options.db ?? 0,
-    keyPrefix: client.options.keyPrefix ?? '',
-    dial: (ours) => client.duplicate(ours) as Client,
+    target: isSentinel ? `Sentinel ${String(name)}` : targetOf(given),
+    db: typeof db === 'number' ? db : 0,
+    keyPrefix: typeof keyPrefix === 'string' ? keyPrefix : '',
+    dial: (ours) => duplicate.call(client, ours) as Client,
   };
 }
 
-function targetOf(given: Record<string, unknown>): string {
+function targetOf(given: Readonly<Record<string, unknown>>): string {
   if (typeof given.path === 'string') return given.path;
   return `${String(given.host ?? '127.0.0.1')}:${String(given.port ?? 6379)}`;
 }
 
-function ofCluster(client: ClusterClient): ClusterTopology {
-  const { redisOptions, natMap, keyPrefix, useSRVRecords } = client.options;
+function ofCluster(client: AnyClient, given: Readonly<Record<string, unknown>>): ClusterTopology {
+  const { redisOptions, natMap, keyPrefix, useSRVRecords } = given;
   if (useSRVRecords === true) {
     throw new ConfigError('redis: a Cluster with useSRVRecords cannot be used; name its nodes');
   }
-  const startup = (client as { startupNodes?: unknown }).startupNodes;
-  const seeds = (Array.isArray(startup) ? startup : []).map(startupNode);
+  const { startupNodes } = client as { startupNodes?: unknown };
+  const seeds = (Array.isArray(startupNodes) ? startupNodes : []).map(startupNode);
   if (seeds.length === 0) throw new InvalidArgumentError('client', client, 'a Cluster with startup nodes');
-  const inherited = { ...(seeds[0]?.options ?? {}), ...(redisOptions ?? {}) };
+  const inherited = { ...seeds[0]?.options, ...(redisOptions as object | undefined) };
   return {
     kind: 'cluster',
     target: seeds.map(({ host, port }) => `${host}:${port}`).join(','),
-    keyPrefix: keyPrefix ?? '',
+    // The cluster's own, or what ioredis has taken over from `redisOptions`.
+    keyPrefix: typeof keyPrefix === 'string' ? keyPrefix : '',
     seeds,
     natMap: natMap as NatMap | undefined,
-    dial: (node, ours) => newClient({ ...inherited, ...node, ...ours, db: 0 }),
+    dial: ({ host, port }, ours) => newClient({ ...inherited, host, port, ...ours, db: 0 }),
   };
 }
 

@@ -53,9 +53,9 @@ function contended(answer: Grant | Contended): Contended {
 
 /** Plays a waiter whose process died: its liveness has run out. */
 const die = (owner: string) => async () => {
-  const members = await client.zrange('holdfast:{job}:alive', 0, -1);
+  const members = await client.zrange('holdfast:{job}:alive', '0', '-1');
   const member = members.find((candidate) => candidate.endsWith(` ${owner}`)) ?? '';
-  await client.zadd('holdfast:{job}:alive', 'XX', 1, member);
+  await client.zadd('holdfast:{job}:alive', 'XX', '1', member);
 };
 
 describe('attempt', () => {

@@ -63,7 +63,7 @@ describe('real-cause-hidden: a permanent refusal fails at once with the serverâ€
 
   it.each([
     ['ioredis 6', Redis],
-    ['ioredis 5', Redis5],
+    ['ioredis 5', Redis5 as unknown as typeof Redis],
   ])('with a client that was handed in (%s)', async (_version, Client) => {
     const client = new Client(at('admin:hunter2@HOST'), { lazyConnect: true });
     const { error } = await timed(createLocks(redisBackend({ client })));
