@@ -1,6 +1,6 @@
 import { connect } from '@holdfast/core';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { childrenOf, isAlive, Scratch, until } from '../testing/program.js';
+import { childrenOf, isAlive, Scratch, stateOf, until } from '../testing/program.js';
 
 let scratch: Scratch;
 
@@ -229,4 +229,35 @@ it('nothing stays behind after a run: no process, no entry', async () => {
   await until('the guard has gone', () => !guards.some(isAlive));
   await using locks = await connect(scratch.url);
   expect(await locks.inspect('job')).toMatchObject({ held: false, waiters: [] });
+});
+
+it('Ctrl-Z stops the command too; when the lock was lost meanwhile, it ends instead of going on', async () => {
+  const program = scratch.holdfast(['run', '--ttl', '2s', 'job', ...WORKER]);
+  const processes = await pids();
+  await using locks = await connect(scratch.url);
+  process.kill(program.pid, 'SIGTSTP');
+  // Granted once the ttl of the stopped holder has run out.
+  const next = await locks.lock('job').acquire();
+  expect([program.pid, ...processes].map(stateOf)).toEqual(['T', 'T', 'T']);
+  process.kill(program.pid, 'SIGCONT');
+  expect(await program.exited).toMatchObject({ code: 76, stderr: expect.stringContaining('was lost') });
+  expect(processes.filter(isAlive)).toEqual([]);
+  expect(await next.verify()).toBe(true);
+  await next.release();
+});
+
+it('Ctrl-Z and back within the ttl changes nothing', async () => {
+  const program = scratch.holdfast([
+    'run',
+    'job',
+    '--',
+    'sh',
+    '-c',
+    'echo $$ > "$SCRATCH/pids"; cat; exit 7',
+  ]);
+  const processes = await pids();
+  process.kill(program.pid, 'SIGTSTP');
+  await until('both are stopped', () => [program.pid, ...processes].every((pid) => stateOf(pid) === 'T'));
+  process.kill(program.pid, 'SIGCONT');
+  expect(await program.input('go on').exited).toMatchObject({ code: 7, stdout: 'go on' });
 });

@@ -123,14 +123,19 @@ export class Program {
   }
 }
 
-/** True while the process runs (a zombie does not). */
-export function isAlive(pid: number): boolean {
+/** The state letter of a process: `S` sleeping, `T` stopped, `Z` zombie, empty where there is none. */
+export function stateOf(pid: number): string {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'latin1');
-    return text.slice(text.lastIndexOf(')') + 2, text.lastIndexOf(')') + 3) !== 'Z';
+    return text.charAt(text.lastIndexOf(')') + 2);
   } catch {
-    return false;
+    return '';
   }
+}
+
+/** True while the process runs (a zombie does not). */
+export function isAlive(pid: number): boolean {
+  return !['', 'Z', 'X'].includes(stateOf(pid));
 }
 
 /** The processes that a process has started and not yet collected. */
