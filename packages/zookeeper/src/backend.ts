@@ -110,10 +110,16 @@ class ZooKeeperBackend implements LockBackend {
     const sessions = new Sessions(settings, clock, (session, cause) => this.#sessionEnded(session, cause));
     const parents = new Parents(clock, () => sessions.ready(this.#deadline()), commandTimeout);
     this.#server = { sessions, parents };
-    const timeout = await this.#ask('be reached', undefined, async (session, until) => {
-      await session.makePath(this.#home, until);
-      return session.timeout;
-    });
+    const timeout = await this.#ask(
+      'be reached',
+      undefined,
+      async (session, until) => {
+        await session.makePath(this.#home, until);
+        return session.timeout;
+      },
+      // A first connection takes several requests.
+      2 * commandTimeout,
+    );
     parents.sweep(this.#home).catch((error) => this.#host.report(toBackendError(error, 'sweep')));
     return {
       fairness: 'fifo',
@@ -522,13 +528,14 @@ class ZooKeeperBackend implements LockBackend {
     }
   }
 
-  /** Runs requests on the ready session, all within the command timeout. */
+  /** Runs requests on the ready session, all within `timeout` ms. */
   async #ask<T>(
     doing: string,
     lockName: string | undefined,
     work: (session: Session, until: number) => Promise<T>,
+    timeout = this.#host.commandTimeout,
   ): Promise<T> {
-    const until = this.#deadline();
+    const until = this.#host.clock.now() + timeout;
     try {
       if (this.#server === undefined) throw new ZooKeeperError(CODE.connectionLoss, 'not opened');
       return await work(await this.#server.sessions.ready(until), until);

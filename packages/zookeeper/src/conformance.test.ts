@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe } from 'vitest';
 import { zookeeperBackend } from './backend.js';
 
 // The suite waits for dead holders: a short session keeps it short.
-const SESSION = 2000;
+const SESSION = 2500 * Number(process.env.HOLDFAST_TIME_FACTOR ?? 1);
 
 describe.each([
   ['one server', startZooKeeper],
@@ -12,7 +12,7 @@ describe.each([
 ])('on %s', (_, start) => {
   let server: ZooKeeperHandle;
   beforeAll(async () => {
-    server = await start({ own: true });
+    server = await start({ own: true, config: { maxSessionTimeout: SESSION } });
   });
   afterAll(() => server.stop());
 

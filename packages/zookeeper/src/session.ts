@@ -255,14 +255,13 @@ export class Session {
 
   async #attach(): Promise<void> {
     const sent = this.#clock.now();
-    const until = sent + this.timeout / 3;
     try {
       if (this.#answered.length > 0) {
-        await this.heartbeat(until);
+        await this.heartbeat(sent + this.timeout / 3);
       } else {
         // The first: the handshake made the session, by a write of the leader's.
         this.#record(this.#connection.handshakeSent);
-        await this.#createOwnNode(until);
+        await this.#createOwnNode(sent + (this.timeout * 2) / 3);
         this.#record(sent);
       }
     } catch (error) {
