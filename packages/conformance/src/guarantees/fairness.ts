@@ -106,6 +106,7 @@ export const fairness: Guarantee = {
       const name = t.name();
       const hold = await a.acquire(name, { ttl: t.physics.longTtl() });
       await Promise.all([outcome(b.acquire(name, { wait: 60 })), outcome(b.acquire(name, { wait: 60 }))]);
+      await t.queueShrinks(name);
       await hold.release();
       expect((await within('it can be had', a.acquire(name))).isHeld()).toBe(true);
       expect((await t.inspect(name)).waiters).toEqual([]);

@@ -1,7 +1,6 @@
 import { expect } from 'vitest';
 import type { Guarantee } from '../guarantee.js';
 import type { Instance } from '../harness/instance.js';
-import { eventually, PROMPT } from '../harness/time.js';
 
 const MINUTES = 10 * 60_000;
 
@@ -57,7 +56,7 @@ export const inspect: Guarantee = {
       expect(waiters.map(({ position }) => position)).toEqual(waiters.map((_, index) => index + 1));
       leaving.abort();
       await Promise.all(waits);
-      await eventually('no waiter is shown', async () => (await t.inspect(name)).waiters.length === 0);
+      await t.queueShrinks(name);
     },
 
     async 'list() yields the names held or waited for, each once, in every shard'(t) {
@@ -163,11 +162,7 @@ export const inspect: Guarantee = {
       const name = t.name();
       const hold = await a.acquire(name, { ttl: t.physics.longTtl() });
       await Promise.allSettled([b.acquire(name, { wait: 50 }), b.acquire(name, { wait: 50 })]);
-      await eventually(
-        'the waiters have gone',
-        async () => (await t.inspect(name)).waiters.length === 0,
-        PROMPT,
-      );
+      await t.queueShrinks(name);
       await hold.release();
       expect((await t.inspect(name)).held).toBe(false);
     },

@@ -14,8 +14,9 @@ export const limits: Guarantee = {
       const maxHold = 2 * t.physics.effective(ttl);
       const hold = await a.acquire(name, { ttl, maxHold });
       const waiting = b.acquire(name, { ttl: t.physics.longTtl() });
-      const { after } = await outcome(within('the hold ends', lossOf(hold), maxHold + PROMPT));
-      expect(hold.signal.reason).toMatchObject({ code: 'LOCK_LOST', reason: 'max-hold' });
+      const { after, ...ended } = await outcome(within('the hold ends', lossOf(hold), maxHold + PROMPT));
+      expect(ended).toEqual({ status: 'fulfilled', value: 'max-hold' });
+      expect(hold.signal.reason).toMatchObject({ code: 'LOCK_LOST', lockName: name });
       expect(after).toBeLessThanOrEqual(maxHold + PROMPT);
       expect(after).toBeGreaterThan(maxHold * 0.8);
       expect((await within('the next is granted', waiting)).isHeld()).toBe(true);

@@ -2,7 +2,7 @@ import { getEventListeners } from 'node:events';
 import { BackendError, LockTimeoutError } from '@holdfast/core';
 import { expect } from 'vitest';
 import type { Guarantee } from '../guarantee.js';
-import { defer, elapse, eventually, outcome, PROMPT, within } from '../harness/time.js';
+import { defer, elapse, outcome, PROMPT, within } from '../harness/time.js';
 
 /** An acquisition ends when it should, by grant, deadline, abort or close, and leaves nothing behind. */
 export const waiting: Guarantee = {
@@ -45,7 +45,7 @@ export const waiting: Guarantee = {
         expect(after).toBeLessThan(PROMPT);
       }
       expect(await b.tryAcquire(name)).toBeNull();
-      await eventually('no waiter is left', async () => (await t.inspect(name)).waiters.length === 0);
+      await t.queueShrinks(name);
     },
 
     async 'a wait that runs out says who holds the lock'(t) {
@@ -113,7 +113,7 @@ export const waiting: Guarantee = {
         return end.status === 'rejected' && end.reason === leaving.signal.reason;
       });
       expect(await Promise.all(ended)).toEqual(reasons.map(() => true));
-      await eventually('no waiter is left', async () => (await t.inspect(name)).waiters.length === 0);
+      await t.queueShrinks(name);
     },
 
     async 'a signal that was aborted before sends nothing'(t) {
@@ -168,6 +168,7 @@ export const waiting: Guarantee = {
       await b.event('waiting', name, 2);
       leaving.abort();
       await Promise.all([late, aborted]);
+      await t.queueShrinks(name);
       await hold.release();
       expect((await within('it can be had', c.acquire(name))).isHeld()).toBe(true);
       expect((await t.inspect(name)).waiters).toEqual([]);

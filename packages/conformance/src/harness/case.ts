@@ -124,6 +124,13 @@ export class Case {
     return states;
   }
 
+  /** Only so many are left in the queue of the name, and not because the grace for dead waiters has passed. */
+  async queueShrinks(name: string, left = 0): Promise<void> {
+    const isSo = async (): Promise<boolean> => (await this.inspect(name)).waiters.length === left;
+    const soon = Math.min(PROMPT, 0.8 * this.physics.capabilities.grace);
+    await eventually(`${left} waiters are left in the queue`, isSo, soon);
+  }
+
   /** Runs at the case's end, whatever happened. */
   atEnd(cleanup: () => unknown): void {
     this.#cleanups.push(cleanup);
