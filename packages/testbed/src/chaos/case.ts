@@ -46,12 +46,12 @@ const NAMES = ['apple', 'birch', 'cedar'] as const;
 
 /** Runs one case from an empty server to the checker's verdict. */
 export async function runCase(options: CaseOptions): Promise<CaseResult> {
-  const { target, fault, random } = options;
+  const { target, fault } = options;
   const folder = await mkdtemp(join(tmpdir(), 'holdfast-chaos-'));
   const histories = join(folder, 'histories');
   const serverFolder = join(folder, 'server');
   await Promise.all([mkdir(histories), mkdir(serverFolder)]);
-  const running = await target.start({ folder: serverFolder, random: random.fork('target') });
+  const running = await target.start({ folder: serverFolder, workers: workersOf(target) });
   let played: { rounds: number; troubles: readonly string[] };
   try {
     played = await play(options, running, histories);
@@ -89,7 +89,7 @@ async function play(
     registers: registers.path,
     url: (worker) => running.url(worker),
     ...(mutant === undefined ? {} : { mutant }),
-    workers: target.crossProcess ? WORKERS : 1,
+    workers: workersOf(target),
     lanes: target.crossProcess ? LANES : WORKERS * LANES,
     names: NAMES,
     ttl: target.ttl,
@@ -134,6 +134,11 @@ async function injectOnce(
   recorder.append({ type: 'fault', phase: 'heal', id });
   // Past the bound, so that a name which nobody holds is seen to be asked for in vain.
   await progress.everyName(recoverWithin + target.ttl.max);
+}
+
+/** Where all callers share one process, it has as many lanes as the others together. */
+function workersOf(target: ChaosTarget): number {
+  return target.crossProcess ? WORKERS : 1;
 }
 
 function boundOf(target: ChaosTarget, fault: ChaosFault): number {

@@ -30,7 +30,8 @@ export interface ChaosTarget<R extends RunningTarget = RunningTarget> {
 export interface StartContext {
   /** An empty folder that is removed after the case. */
   readonly folder: string;
-  readonly random: Random;
+  /** How many workers there will be. */
+  readonly workers: number;
 }
 
 /** A target whose servers run. */

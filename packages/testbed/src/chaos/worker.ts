@@ -10,23 +10,36 @@ import { serveWorker } from '../processes/serve-worker.js';
 import { Random } from '../random/random.js';
 import { mutantModules } from './mutants/mutant.js';
 import { RegisterClient } from './registers.js';
-import { countResources } from './resources.js';
+import { countResources, countSettled } from './resources.js';
 import type { WorkerConfig } from './worker-config.js';
 
 /** A change of validity below this is the reading's own noise, and is not written down. */
 const NOISE = 2;
+
+/** ms after `close` within which timers and sockets must have gone. */
+const SETTLE_WITHIN = 3_000;
+
+interface WorkerParts {
+  readonly recorder: Recorder;
+  readonly locks: Locks;
+  readonly registers: RegisterClient;
+  /** What the process had before it had locks. */
+  readonly before: Readonly<Record<string, number>>;
+}
 
 class Worker {
   readonly #config: WorkerConfig;
   readonly #recorder: Recorder;
   readonly #locks: Locks;
   readonly #registers: RegisterClient;
+  readonly #before: Readonly<Record<string, number>>;
   readonly #pending = new Set<AbortController>();
   #stopping = false;
   readonly #lanes: Promise<void>[];
 
-  constructor(config: WorkerConfig, recorder: Recorder, locks: Locks, registers: RegisterClient) {
+  constructor(config: WorkerConfig, { recorder, locks, registers, before }: WorkerParts) {
     this.#config = config;
+    this.#before = before;
     this.#recorder = recorder;
     this.#locks = locks;
     this.#registers = registers;
@@ -45,14 +58,8 @@ class Worker {
     for (const acquisition of this.#pending) acquisition.abort(new GaveUp());
     await Promise.all(this.#lanes);
     await this.#locks.close();
-    // What was closed above is still counted until the event loop has come round.
-    await sleep(50);
-    this.#recorder.append({
-      type: 'levels',
-      phase: 'after',
-      scope: this.#config.process,
-      counts: countResources(),
-    });
+    const counts = await countSettled(this.#before, SETTLE_WITHIN);
+    this.#recorder.append({ type: 'levels', phase: 'after', scope: this.#config.process, counts });
     this.#recorder.close();
     await this.#registers.close();
   }
@@ -211,13 +218,14 @@ async function start(config: WorkerConfig): Promise<Worker> {
   const recorder = new Recorder(config.historyFile, config.process);
   const registers = await RegisterClient.connect(config.registers, config.process);
   // With the registers' connection, which also brings in what Node opens only once.
-  recorder.append({ type: 'levels', phase: 'before', scope: config.process, counts: countResources() });
+  const before = countResources();
+  recorder.append({ type: 'levels', phase: 'before', scope: config.process, counts: before });
   const { url, mutant } = config;
   const locks = await connect(
     url,
     mutant === undefined ? {} : { backends: await mutantModules(url, mutant) },
   );
-  return new Worker(config, recorder, locks, registers);
+  return new Worker(config, { recorder, locks, registers, before });
 }
 
 let worker: Worker | undefined;

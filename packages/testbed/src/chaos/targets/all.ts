@@ -1,6 +1,19 @@
 import type { ChaosTarget } from '../target.js';
+import { etcd, etcdCluster } from './etcd.js';
 import { memory } from './memory.js';
+import { redis, redisCluster, redisSentinel } from './redis.js';
 import { sqlite } from './sqlite.js';
+import { zookeeper, zookeeperCluster } from './zookeeper.js';
 
 /** Every backend that can be put under chaos. */
-export const TARGETS: readonly ChaosTarget[] = [memory, sqlite];
+export const TARGETS: readonly ChaosTarget[] = [
+  memory,
+  sqlite,
+  redis,
+  redisSentinel,
+  redisCluster,
+  etcd,
+  etcdCluster,
+  zookeeper,
+  zookeeperCluster,
+];

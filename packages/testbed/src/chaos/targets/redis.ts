@@ -1,0 +1,159 @@
+import type { Redis } from 'ioredis';
+import type { ServerNode } from '../../servers/handle.js';
+import { startRedis } from '../../servers/redis.js';
+import { startRedisCluster } from '../../servers/redis-cluster.js';
+import { askRedis } from '../../servers/redis-process.js';
+import { type RedisSentinelHandle, startRedisSentinel } from '../../servers/redis-sentinel.js';
+import { anyNode, killed, onlyNode, paused, type Served } from '../server-faults.js';
+import type { ChaosFault, ChaosTarget } from '../target.js';
+import { type Wired, Wires, wireFaults } from '../wire-faults.js';
+
+type Running = Served & Wired;
+
+/** Every write is on the disk before it is answered: what is granted survives a kill. */
+const DURABLE = { appendonly: 'yes', appendfsync: 'always' } as const;
+
+const COMMON = {
+  crossProcess: true,
+  fairness: 'fifo',
+  exclusion: 'promised',
+  ttl: { min: 400, max: 1_500 },
+  recoverWithin: 12_000,
+} as const;
+
+const AT_ONCE = { min: 0, max: 0 };
+
+/** Things that people do to a Redis server. */
+const COMMANDS: readonly ChaosFault<Served>[] = [
+  command('script-flush', 'the scripts are forgotten', (client) => client.script('FLUSH')),
+  command('clients-killed', 'the server closes every connection', async (client) => {
+    await client.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
+    await client.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+  }),
+  // The locks go with everything else, under their holders: fencing alone can help.
+  {
+    ...command('flushall', 'all data are deleted', (client) => client.flushall()),
+    exclusion: 'fencing-only',
+  },
+];
+
+/** One server. */
+export const redis: ChaosTarget<Running> = {
+  ...COMMON,
+  id: 'redis',
+  description: '@holdfast/redis on one server that syncs every write',
+  faults: [
+    killed('server-killed', 'the server', onlyNode),
+    paused('server-paused', 'the server', onlyNode),
+    ...COMMANDS,
+    ...wireFaults('worker'),
+  ],
+  async start({ workers }) {
+    const servers = await startRedis({ own: true, persistence: 'aof' });
+    const wires = await Wires.start(servers.nodes, workers);
+    return {
+      servers,
+      url: (worker) => `redis://${wires.addresses(worker)}`,
+      wires: (worker) => wires.of(worker),
+      leftovers: () => leftovers(servers.nodes),
+      async stop() {
+        await wires[Symbol.asyncDispose]();
+        await servers.stop();
+      },
+    };
+  },
+};
+
+/** A primary with two replicas and three sentinels. */
+export const redisSentinel: ChaosTarget<Running & { readonly servers: RedisSentinelHandle }> = {
+  ...COMMON,
+  id: 'redis-sentinel',
+  description: '@holdfast/redis on a primary with two replicas, watched by three sentinels',
+  // Finding the new primary comes on top of what the lock needs.
+  recoverWithin: 25_000,
+  faults: [
+    {
+      id: 'failover',
+      description:
+        'the primary is killed with −9, a replica takes over, the old primary comes back as a replica',
+      touches: 'everybody',
+      exclusion: 'fencing-only',
+      async inject({ servers }) {
+        const primary = await servers.primary();
+        await primary.kill();
+        await servers.failedOver(primary);
+        return () => primary.start();
+      },
+    },
+    killed('sentinel-killed', 'a sentinel', ({ servers }, { random }) => {
+      const [first, ...others] = servers.sentinels;
+      return first === undefined ? servers.node : random.pick([first, ...others]);
+    }),
+    ...wireFaults('everybody').filter(({ id }) => id !== 'partition' && id !== 'refused'),
+  ],
+  async start() {
+    const servers = await startRedisSentinel({ own: true, proxied: true });
+    return {
+      servers,
+      url: () => servers.url,
+      wires: () => servers.proxies.slice(0, servers.dataNodes.length),
+      leftovers: async () => leftovers([await servers.primary()]),
+      stop: () => servers.stop(),
+    };
+  },
+};
+
+/** Three primaries. */
+export const redisCluster: ChaosTarget<Running> = {
+  ...COMMON,
+  id: 'redis-cluster',
+  description: '@holdfast/redis on a cluster of three primaries that sync every write',
+  recoverWithin: 20_000,
+  faults: [
+    killed('node-killed', 'a node', anyNode),
+    paused('node-paused', 'a node', anyNode),
+    ...wireFaults('everybody'),
+  ],
+  async start() {
+    const servers = await startRedisCluster({ own: true, proxied: true, config: DURABLE });
+    return {
+      servers,
+      url: () => servers.url,
+      wires: () => servers.proxies,
+      leftovers: () => leftovers(servers.nodes),
+      stop: () => servers.stop(),
+    };
+  },
+};
+
+function command(id: string, what: string, run: (client: Redis) => Promise<unknown>): ChaosFault<Served> {
+  return {
+    id,
+    description: `${what}, in the midst of it`,
+    touches: 'everybody',
+    lasts: AT_ONCE,
+    async inject({ servers }) {
+      await askRedis(servers.node.port, {}, run);
+      return () => {};
+    },
+  };
+}
+
+/**
+ * Keys that must not stay, and channels that somebody listens to. A fence's counter stays; marks that end by themselves
+ * (of claims given up, of grants forced) may take their time, but must have an end.
+ */
+async function leftovers(nodes: readonly ServerNode[]): Promise<Record<string, number>> {
+  const counts = { keys: 0, channels: 0 };
+  for (const { port } of nodes) {
+    await askRedis(port, {}, async (client) => {
+      for (const key of await client.keys('holdfast:*')) {
+        if (key.endsWith(':fence')) continue;
+        const isMark = /:(gone:[^}]*|forced)$/.test(key);
+        if (!isMark || (await client.pttl(key)) === -1) counts.keys += 1;
+      }
+      counts.channels += (await client.pubsub('CHANNELS', 'holdfast:*')).length;
+    });
+  }
+  return counts;
+}
