@@ -19,6 +19,8 @@ import { type Pacing, Waitlist } from './waitlist.js';
 
 /** What a database is to the backend: its store, and how its waiters learn of their turn. */
 export interface SqlDatabase {
+  /** What it is as far as can be said without asking it. */
+  readonly product: string;
   readonly store: LockStore;
   readonly pacing: Pacing;
 }
@@ -39,8 +41,8 @@ export class SqlBackend implements LockBackend {
   #closing: Promise<void> | undefined;
   #parts: { readonly waitlist: Waitlist; readonly sweeper: Sweeper } | undefined;
 
-  constructor(name: string, database: SqlDatabase, settings: SqlSettings) {
-    this.#name = name;
+  constructor(database: SqlDatabase, settings: SqlSettings) {
+    this.#name = database.product;
     this.prefix = settings.prefix;
     this.#database = database;
     this.#settings = settings;

@@ -58,25 +58,7 @@ export function createBackend(given: BackendOptions): LockBackend {
   const settings = settingsOf(sqlOptionsOf(given));
   const max = typeof given.pool === 'number' ? given.pool : DEFAULT_POOL;
   if (max < 1) throw new ConfigError(`sql: pool is ${max}; allowed: 1 or more connections`);
-  const scheme = url.slice(0, url.indexOf(':'));
-  switch (scheme) {
-    case 'sqlite':
-      return new SqlBackend('sqlite', sqliteFile(sqlitePath(url), settings), settings);
-    case 'postgres':
-    case 'postgresql': {
-      const server = serverIn(url, 'PostgreSQL');
-      const access = () => ownPostgres(url, max);
-      return new SqlBackend('postgres', postgres(server, access, settings), settings);
-    }
-    case 'mysql':
-    case 'mariadb': {
-      const server = serverIn(url, scheme === 'mysql' ? 'MySQL' : 'MariaDB');
-      const pool = (timeout: number) => ownMysql(url, { max, timeout });
-      return new SqlBackend(scheme, mysql(server, pool, settings), settings);
-    }
-    default:
-      throw new ConfigError(`sql: ${scheme}: is none of ${schemes.join(', ')}`);
-  }
+  return new SqlBackend(databaseAt(url, settings, max), settings);
 }
 
 /**
@@ -87,27 +69,41 @@ export function createBackend(given: BackendOptions): LockBackend {
  */
 export function sqlBackend({ knex, ...given }: SqlOptions & { readonly knex: KnexLike }): LockBackend {
   const settings = settingsOf(given);
-  const family = familyOf(knex);
-  switch (family) {
-    case 'sqlite':
-      return new SqlBackend(family, sqliteKnex(knex, settings), settings);
-    case 'postgres': {
-      const access = async () => knexPostgres(knex);
-      return new SqlBackend(
-        family,
-        postgres("PostgreSQL behind the application's knex", access, settings),
-        settings,
-      );
-    }
-    case 'mysql': {
-      const pool = async () => knexMysql(knex);
-      return new SqlBackend(family, mysql("MySQL behind the application's knex", pool, settings), settings);
-    }
-  }
+  return new SqlBackend(databaseBehind(knex, settings), settings);
 }
 
 /** This package as `connect(config, { backends: [sql] })` takes it, for bundlers. */
 export const sql: BackendModule = { schemes, options, driverParameters, createBackend };
+
+/** The database that a URL names. */
+export function databaseAt(url: string, settings: SqlSettings, max = DEFAULT_POOL): SqlDatabase {
+  const scheme = url.slice(0, url.indexOf(':'));
+  switch (scheme) {
+    case 'sqlite':
+      return sqliteFile(sqlitePath(url), settings);
+    case 'postgres':
+    case 'postgresql':
+      return postgres(serverIn(url, 'PostgreSQL'), () => ownPostgres(url, max), settings);
+    case 'mysql':
+    case 'mariadb': {
+      const server = serverIn(url, scheme === 'mysql' ? 'MySQL' : 'MariaDB');
+      return mysql(server, (timeout) => ownMysql(url, { max, timeout }), settings);
+    }
+    default:
+      throw new ConfigError(`sql: ${scheme}: is none of ${schemes.join(', ')}`);
+  }
+}
+
+function databaseBehind(knex: KnexLike, settings: SqlSettings): SqlDatabase {
+  switch (familyOf(knex)) {
+    case 'sqlite':
+      return sqliteKnex(knex, settings);
+    case 'postgres':
+      return postgres("PostgreSQL behind the application's knex", async () => knexPostgres(knex), settings);
+    case 'mysql':
+      return mysql("MySQL behind the application's knex", async () => knexMysql(knex), settings);
+  }
+}
 
 function sqliteFile(path: string, settings: SqlSettings): SqlDatabase {
   const file = resolve(path);
@@ -124,8 +120,8 @@ function sqlite(
   connect: SqliteOptions['connect'],
   { prefix, table, migrate }: SqlSettings,
 ): SqlDatabase {
-  const store = new SqliteStore({ prefix, table, migrate, label, connect });
-  return { store, pacing: { shortest: 1, longest: 25 } };
+  const store = new SqliteStore({ prefix, tables: tablesOf(table), migrate, label, connect });
+  return { product: 'sqlite', store, pacing: { shortest: 1, longest: 25 } };
 }
 
 function postgres(
@@ -163,7 +159,7 @@ function postgres(
       return { connections, dialect, wakeups };
     },
   });
-  return { store, pacing: { shortest: 4, longest: 100 } };
+  return { product: 'postgres', store, pacing: { shortest: 4, longest: 100 } };
 }
 
 function mysql(
@@ -187,5 +183,5 @@ function mysql(
       return { connections, dialect };
     },
   });
-  return { store, pacing: { shortest: 2, longest: 100 } };
+  return { product: 'mysql', store, pacing: { shortest: 2, longest: 100 } };
 }

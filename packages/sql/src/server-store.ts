@@ -68,7 +68,11 @@ export interface ServerDialect<C> {
   adopt(connection: C, grant: KeyedGrant, newOwner: string): Promise<boolean>;
   inspect(connection: C, key: Key): Promise<LockState>;
   list(connection: C, prefix: string, start: string, after: Buffer): Promise<Page>;
-  refresh(connection: C, owners: readonly string[]): Promise<ReadonlySet<string>>;
+  /** Answers the owners whose place is alive, and is kept alive by this. */
+  refresh(
+    connection: C,
+    places: readonly { readonly key: Key; readonly owner: string }[],
+  ): Promise<ReadonlySet<string>>;
   peek(
     connection: C,
     places: readonly { readonly key: Key; readonly ticket: number }[],
@@ -235,8 +239,8 @@ export class ServerStore<C extends object> implements LockStore {
   }
 
   refresh(claims: readonly Claim[]): Promise<ReadonlySet<string>> {
-    const owners = claims.map(({ owner }) => owner);
-    return this.#ask((c, d) => d.refresh(c, owners));
+    const places = claims.map(({ name, owner }) => ({ key: this.#key(name), owner }));
+    return this.#ask((c, d) => d.refresh(c, places));
   }
 
   peek(places: readonly Place[]): Promise<readonly Outlook[]> {

@@ -97,7 +97,8 @@ export class MysqlDialect implements ServerDialect<MysqlConnection> {
       mark: String(place.ticket ?? 0),
     });
     if (Number(insertId) === REFUSED) return { granted: false };
-    if (place.placed) await this.#change(connection, this.#sql.leave, { owner: Buffer.from(claim.owner) });
+    if (place.placed)
+      await this.#change(connection, this.#sql.leave, { id: key.id, owner: Buffer.from(claim.owner) });
     return { granted: true, fencingToken: BigInt(insertId) };
   }
 
@@ -136,7 +137,7 @@ export class MysqlDialect implements ServerDialect<MysqlConnection> {
     options: { readonly keepFor: number; readonly placed: boolean },
   ): Promise<FreedRow> {
     const who = Buffer.from(owner);
-    if (options.placed) await this.#change(connection, this.#sql.leave, { owner: who });
+    if (options.placed) await this.#change(connection, this.#sql.leave, { id: key.id, owner: who });
     const parameters = { id: key.id, owner: who, keepFor: micros(options.keepFor) };
     return freedRow(await this.#change(connection, this.#sql.free, parameters));
   }
@@ -213,17 +214,22 @@ export class MysqlDialect implements ServerDialect<MysqlConnection> {
     return { states, after: rows.length < PAGE ? undefined : (rows.at(-1)?.id as Buffer) };
   }
 
-  async refresh(connection: MysqlConnection, owners: readonly string[]): Promise<ReadonlySet<string>> {
+  async refresh(
+    connection: MysqlConnection,
+    places: readonly { readonly key: Key; readonly owner: string }[],
+  ): Promise<ReadonlySet<string>> {
     const { waiters } = this.#tables;
-    const mine = `owner IN (${owners.map(() => '?').join(', ')}) AND alive_until > ${NOW}`;
-    const values = owners.map((owner) => Buffer.from(owner)).sort(Buffer.compare);
+    const sorted = [...places].sort((a, b) => Buffer.compare(a.key.id, b.key.id));
+    const these = sorted.map(() => '(id = ? AND owner = ?)').join(' OR ');
+    const alive = `(${these}) AND alive_until > ${NOW}`;
+    const values = sorted.flatMap(({ key, owner }) => [key.id, Buffer.from(owner)]);
     const { affectedRows } = (await ask(
       connection,
-      `UPDATE ${waiters} SET alive_until = ${NOW} + ${LIVENESS * 1000} WHERE ${mine}`,
+      `UPDATE ${waiters} SET alive_until = ${NOW} + ${LIVENESS * 1000} WHERE ${alive}`,
       values,
     )) as Header;
-    if (affectedRows === owners.length) return new Set(owners);
-    const rows = (await ask(connection, `SELECT owner FROM ${waiters} WHERE ${mine}`, values)) as Row[];
+    if (affectedRows === places.length) return new Set(places.map(({ owner }) => owner));
+    const rows = (await ask(connection, `SELECT owner FROM ${waiters} WHERE ${alive}`, values)) as Row[];
     return new Set(rows.map(({ owner }) => text(owner)));
   }
 
@@ -407,10 +413,10 @@ type MysqlStatements = ReturnType<typeof statements>;
 function statements({ locks, waiters }: Tables) {
   const question = <P extends object>(source: string) => statement<P>('question', source);
   const integer = (name: string) => `CAST(:${name} AS SIGNED)`;
-  const ownTicket = `(SELECT o.ticket FROM ${waiters} AS o WHERE o.owner = :owner AND o.alive_until > ${NOW})`;
+  const ownTicket = `(SELECT o.ticket FROM ${waiters} AS o WHERE o.id = :id AND o.owner = :owner AND o.alive_until > ${NOW})`;
   const before = `w.id = :id AND w.alive_until > ${NOW} AND w.ticket < COALESCE(${ownTicket}, 9223372036854775807)`;
   const blocked = `(EXISTS (SELECT 1 FROM ${waiters} AS w WHERE ${before})
-    OR EXISTS (SELECT 1 FROM ${waiters} AS g WHERE g.owner = :owner AND g.gone_until > 0))`;
+    OR EXISTS (SELECT 1 FROM ${waiters} AS g WHERE g.id = :id AND g.owner = :owner AND g.gone_until > 0))`;
   const mine = 'l.owner <=> :owner';
   const free = '(l.expires <= t.now AND NOT t.blocked)';
   const rest = `GREATEST(0, expires - ${NOW}) AS rest`;
@@ -447,9 +453,11 @@ function statements({ locks, waiters }: Tables) {
         (SELECT COUNT(*) FROM (SELECT 1 FROM ${waiters} AS w WHERE ${before} LIMIT ${FAR}) AS a) AS ahead
       FROM (SELECT 1) AS one LEFT JOIN ${locks} AS l ON l.id = :id`),
 
-    leave: question<{ owner: Buffer }>(`DELETE FROM ${waiters} WHERE owner = :owner AND gone_until = 0`),
-    leaveDead: question<{ owner: Buffer }>(
-      `DELETE FROM ${waiters} WHERE owner = :owner AND gone_until = 0 AND alive_until <= ${NOW}`,
+    leave: question<{ id: Buffer; owner: Buffer }>(
+      `DELETE FROM ${waiters} WHERE id = :id AND owner = :owner AND gone_until = 0`,
+    ),
+    leaveDead: question<{ id: Buffer; owner: Buffer }>(
+      `DELETE FROM ${waiters} WHERE id = :id AND owner = :owner AND gone_until = 0 AND alive_until <= ${NOW}`,
     ),
     enqueue: question<{ id: Buffer; owner: Buffer }>(`
       INSERT INTO ${waiters} (id, owner, alive_until, gone_until) VALUES (:id, :owner, ${NOW} + ${LIVENESS * 1000}, 0)
@@ -500,7 +508,7 @@ export const MYSQL_MIGRATIONS: Migrations = [
     ) ENGINE = InnoDB`,
     `CREATE TABLE IF NOT EXISTS ${waiters} (
       ticket BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY, id BINARY(32) NOT NULL, owner VARBINARY(512) NOT NULL,
-      alive_until BIGINT NOT NULL, gone_until BIGINT NOT NULL, UNIQUE KEY (owner), KEY (id, ticket)
+      alive_until BIGINT NOT NULL, gone_until BIGINT NOT NULL, UNIQUE KEY (id, owner), KEY (id, ticket)
     ) ENGINE = InnoDB`,
     `CREATE TABLE IF NOT EXISTS ${schema} (version INT NOT NULL PRIMARY KEY) ENGINE = InnoDB`,
     `INSERT IGNORE INTO ${schema} (version) VALUES (1)`,

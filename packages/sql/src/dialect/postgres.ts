@@ -174,8 +174,14 @@ export class PostgresDialect implements ServerDialect<PostgresConnection> {
     return { states, after: rows.length < PAGE ? undefined : (rows.at(-1)?.id as Buffer) };
   }
 
-  async refresh(connection: PostgresConnection, owners: readonly string[]): Promise<ReadonlySet<string>> {
-    const rows = await this.#rows(connection, this.#sql.refresh, { owners });
+  async refresh(
+    connection: PostgresConnection,
+    places: readonly { readonly key: Key; readonly owner: string }[],
+  ): Promise<ReadonlySet<string>> {
+    const rows = await this.#rows(connection, this.#sql.refresh, {
+      ids: places.map(({ key }) => key.id),
+      owners: places.map(({ owner }) => owner),
+    });
     return new Set(rows.map(({ owner }) => String(owner)));
   }
 
@@ -297,7 +303,7 @@ type PostgresStatements = ReturnType<typeof statements>;
 function statements({ locks, waiters }: Tables) {
   const numbered = <P extends object>(text: string) => statement<P>('numbered', text);
   const clock = `clock AS MATERIALIZED (SELECT ${NOW} AS now)`;
-  const ownTicket = `(SELECT ticket FROM ${waiters} WHERE owner = :owner AND alive_until > now)`;
+  const ownTicket = `(SELECT ticket FROM ${waiters} WHERE id = :id AND owner = :owner AND alive_until > now)`;
   const before = `id = :id AND alive_until > now AND ticket < coalesce(${ownTicket}, 9223372036854775807)`;
   const ahead = `(SELECT count(*) FROM (SELECT 1 FROM ${waiters} WHERE ${before} LIMIT ${FAR}) AS a)`;
   const waiting = (id: string) =>
@@ -321,7 +327,7 @@ function statements({ locks, waiters }: Tables) {
       WITH ${clock},
       turn AS MATERIALIZED (
         SELECT now, EXISTS (SELECT 1 FROM ${waiters} WHERE ${before})
-          OR EXISTS (SELECT 1 FROM ${waiters} WHERE owner = :owner AND gone_until > 0) AS blocked FROM clock
+          OR EXISTS (SELECT 1 FROM ${waiters} WHERE id = :id AND owner = :owner AND gone_until > 0) AS blocked FROM clock
       ),
       taken AS (
         INSERT INTO ${locks} AS l (id, prefix, name, owner, fence, acquired, expires, metadata, queued, forced)
@@ -341,7 +347,8 @@ function statements({ locks, waiters }: Tables) {
         RETURNING owner, fence, acquired, expires
       ),
       placeless AS (
-        DELETE FROM ${waiters} AS w USING taken AS t WHERE w.owner = :owner AND t.owner = :owner AND w.gone_until = 0
+        DELETE FROM ${waiters} AS w USING taken AS t
+        WHERE w.id = :id AND w.owner = :owner AND t.owner = :owner AND w.gone_until = 0
       ),
       standing AS (
         SELECT * FROM taken
@@ -361,7 +368,7 @@ function statements({ locks, waiters }: Tables) {
     enqueue: numbered<{ id: Buffer; owner: string; inbox: string | null }>(`
       INSERT INTO ${waiters} AS w (id, owner, inbox, alive_until, gone_until)
       VALUES (:id, :owner, :inbox, ${NOW} + ${LIVENESS * 1000}, 0)
-      ON CONFLICT (owner) DO UPDATE SET
+      ON CONFLICT (id, owner) DO UPDATE SET
         inbox = excluded.inbox,
         ticket = CASE WHEN w.alive_until > ${NOW} THEN w.ticket ELSE excluded.ticket END,
         alive_until = CASE WHEN w.gone_until > 0 THEN 0 ELSE excluded.alive_until END
@@ -369,9 +376,9 @@ function statements({ locks, waiters }: Tables) {
     bury: numbered<{ id: Buffer; owner: string }>(`
       INSERT INTO ${waiters} (id, owner, alive_until, gone_until)
       VALUES (:id, :owner, 0, ${NOW} + ${LATEST * 1000})
-      ON CONFLICT (owner) DO UPDATE SET alive_until = 0, gone_until = excluded.gone_until`),
+      ON CONFLICT (id, owner) DO UPDATE SET alive_until = 0, gone_until = excluded.gone_until`),
     free: numbered<{ id: Buffer; owner: string; keepFor: number }>(`
-      WITH placeless AS (DELETE FROM ${waiters} WHERE owner = :owner AND gone_until = 0)
+      WITH placeless AS (DELETE FROM ${waiters} WHERE id = :id AND owner = :owner AND gone_until = 0)
       UPDATE ${locks} SET owner = NULL, metadata = NULL, expires = ${NOW} + :keepFor::bigint
       WHERE id = :id AND owner = :owner RETURNING queued::text`),
     force: numbered<{ id: Buffer; expected: string | null }>(`
@@ -417,10 +424,11 @@ function statements({ locks, waiters }: Tables) {
         AND (expires > now OR EXISTS (SELECT 1 FROM ${waiters} AS w WHERE w.id = l.id AND w.alive_until > now))
       ORDER BY l.id LIMIT :page`),
 
-    refresh: numbered<{ owners: readonly string[] }>(`
+    refresh: numbered<{ ids: Buffer[]; owners: string[] }>(`
       WITH ${clock}
-      UPDATE ${waiters} SET alive_until = now + ${LIVENESS * 1000} FROM clock
-      WHERE owner = ANY(:owners::text[]) AND alive_until > now RETURNING owner`),
+      UPDATE ${waiters} AS w SET alive_until = now + ${LIVENESS * 1000}
+      FROM clock, unnest(:ids::bytea[], :owners::text[]) AS p(id, owner)
+      WHERE w.id = p.id AND w.owner = p.owner AND w.alive_until > now RETURNING w.owner`),
     peek: numbered<{ ids: Buffer[]; tickets: number[] }>(`
       WITH ${clock}
       SELECT greatest(0, coalesce(l.expires - now, 0))::text AS rest, (
@@ -459,7 +467,7 @@ export const POSTGRES_MIGRATIONS: Migrations = [
     // CACHE 1 is what makes tickets follow the order of arrival: a cached range would belong to one connection.
     `CREATE TABLE IF NOT EXISTS ${waiters} (
       ticket bigint GENERATED BY DEFAULT AS IDENTITY (CACHE 1) PRIMARY KEY, id bytea NOT NULL,
-      owner text NOT NULL UNIQUE, inbox text, alive_until bigint NOT NULL, gone_until bigint NOT NULL
+      owner text NOT NULL, inbox text, alive_until bigint NOT NULL, gone_until bigint NOT NULL, UNIQUE (id, owner)
     )`,
     `CREATE INDEX IF NOT EXISTS ${waiters}_queue ON ${waiters} (id, ticket)`,
     `CREATE TABLE IF NOT EXISTS ${schema} (version integer PRIMARY KEY)`,

@@ -1,5 +1,6 @@
 import type { Claim, Grant, LockState, Renewal } from '@holdfast/core';
 import { keyOf } from '../key.js';
+import type { Migrations, Tables } from '../schema.js';
 import {
   FAR,
   type Freed,
@@ -18,8 +19,7 @@ import { sqliteError } from './sqlite-errors.js';
 /** How a store reaches its database. */
 export interface SqliteOptions {
   readonly prefix: string;
-  /** The tables are `<table>_locks`, `<table>_waiters`, `<table>_schema`. */
-  readonly table: string;
+  readonly tables: Tables;
   readonly migrate: boolean;
   /** For messages: the file, or whose knex it is. */
   readonly label: string;
@@ -39,12 +39,12 @@ export class SqliteStore implements LockStore {
 
   constructor(options: SqliteOptions) {
     this.#options = options;
-    this.#sql = statements(options.table);
+    this.#sql = statements(options.tables);
   }
 
   async open({ clock, commandTimeout }: StoreSession): Promise<StoreFacts> {
     this.#source = this.#options.connect((database) => {
-      if (this.#options.migrate) migrateSqlite(database, this.#options.table);
+      if (this.#options.migrate) migrateSqlite(database, this.#options.tables);
     });
     this.#session = {
       transactions: new SqliteTransactions(this.#source, clock, commandTimeout),
@@ -64,10 +64,14 @@ export class SqliteStore implements LockStore {
       const lock = this.#lock(sql, time, id);
       if (lock?.owner === claim.owner) {
         sql.run(this.#sql.prolong, { ...time, id, ttl: claim.ttl * 1000 });
-        sql.run(this.#sql.leave, { owner: claim.owner });
+        sql.run(this.#sql.leave, { id, owner: claim.owner });
         return { claim, fencingToken: BigInt(lock.fence), ttl: claim.ttl };
       }
-      const ticket = sql.row<{ ticket: number }>(this.#sql.ticket, { ...time, owner: claim.owner })?.ticket;
+      const ticket = sql.row<{ ticket: number }>(this.#sql.ticket, {
+        ...time,
+        id,
+        owner: claim.owner,
+      })?.ticket;
       const ahead = this.#ahead(sql, time, id, ticket);
       if (!lock?.live && ahead === 0) {
         const fence = nextToken(lock, time);
@@ -81,7 +85,7 @@ export class SqliteStore implements LockStore {
           fence,
           ttl: claim.ttl * 1000,
         });
-        if (ticket !== undefined) sql.run(this.#sql.leave, { owner: claim.owner });
+        if (ticket !== undefined) sql.run(this.#sql.leave, { id, owner: claim.owner });
         return { claim, fencingToken: fence, ttl: claim.ttl };
       }
       const refusal = refusalOf(lock, time);
@@ -105,7 +109,7 @@ export class SqliteStore implements LockStore {
   release(claim: Claim, { keepFor }: { readonly keepFor: number }): Promise<Freed> {
     return this.#write((sql, time) => {
       const id = this.#id(claim.name);
-      sql.run(this.#sql.leave, { owner: claim.owner });
+      sql.run(this.#sql.leave, { id, owner: claim.owner });
       const freed =
         sql.run(this.#sql.free, { ...time, id, owner: claim.owner, keepFor: Math.ceil(keepFor * 1000) }) > 0;
       return { freed, ...this.#next(sql, time, id) };
@@ -153,8 +157,9 @@ export class SqliteStore implements LockStore {
 
   refresh(claims: readonly Claim[]): Promise<ReadonlySet<string>> {
     return this.#write((sql, time) => {
-      const alive = claims.filter(({ owner }) => {
-        return sql.run(this.#sql.refresh, { ...time, owner, liveness: LIVENESS * 1000 }) > 0;
+      const alive = claims.filter(({ name, owner }) => {
+        const id = this.#id(name);
+        return sql.run(this.#sql.refresh, { ...time, id, owner, liveness: LIVENESS * 1000 }) > 0;
       });
       return new Set(alive.map(({ owner }) => owner));
     });
@@ -199,7 +204,7 @@ export class SqliteStore implements LockStore {
 
   #join(sql: Sql, time: MachineTime, id: Buffer, owner: string): number {
     // A dead place of this owner is not revived: others may have been served past it.
-    sql.run(this.#sql.leave, { owner });
+    sql.run(this.#sql.leave, { id, owner });
     const joined = sql.row<{ ticket: number }>(this.#sql.join, {
       ...time,
       id,
@@ -304,9 +309,7 @@ const PROLONG = (ttl: string): string => `
 
 type SqliteStatements = ReturnType<typeof statements>;
 
-function statements(table: string) {
-  const locks = `"${table}_locks"`;
-  const waiters = `"${table}_waiters"`;
+function statements({ locks, waiters }: Tables) {
   const row = `owner, CAST(fence AS TEXT) AS fence, acquired, metadata, expires, ${LIVE} AS live`;
   return {
     lock: `SELECT ${row} FROM ${locks} WHERE id = @id`,
@@ -333,15 +336,16 @@ function statements(table: string) {
         AND (${LIVE} OR EXISTS (SELECT 1 FROM ${waiters} WHERE id = l.id AND ${LIVE}))
       ORDER BY l.id LIMIT @page`,
 
-    ticket: `SELECT ticket FROM ${waiters} WHERE owner = @owner AND ${LIVE}`,
+    ticket: `SELECT ticket FROM ${waiters} WHERE id = @id AND owner = @owner AND ${LIVE}`,
     ahead: `SELECT count(*) AS n FROM
       (SELECT 1 FROM ${waiters} WHERE id = @id AND ticket < @before AND ${LIVE} LIMIT @far)`,
     head: `SELECT owner FROM ${waiters} WHERE id = @id AND ${LIVE} ORDER BY ticket LIMIT 1`,
     waiters: `SELECT owner FROM ${waiters} WHERE id = @id AND ${LIVE} ORDER BY ticket`,
-    leave: `DELETE FROM ${waiters} WHERE owner = @owner`,
+    leave: `DELETE FROM ${waiters} WHERE id = @id AND owner = @owner`,
     join: `INSERT INTO ${waiters} (id, owner, clock, expires, expires_wall, written)
       VALUES (@id, @owner, @clockId, @now + @liveness, @wall + @liveness, @wall) RETURNING ticket`,
-    refresh: `UPDATE ${waiters} SET ${PROLONG('@liveness')} WHERE owner = @owner AND ${LIVE}`,
+    refresh: `UPDATE ${waiters} SET ${PROLONG('@liveness')}
+      WHERE id = @id AND owner = @owner AND ${LIVE}`,
 
     sweepWaiters: `DELETE FROM ${waiters} WHERE ticket IN
       (SELECT ticket FROM ${waiters} WHERE NOT (${LIVE}) LIMIT @limit)`,
@@ -352,35 +356,34 @@ function statements(table: string) {
   };
 }
 
-/** Each entry brings the schema from the version before to its own. Never change one that has been published. */
-const MIGRATIONS: readonly ((table: string) => readonly string[])[] = [
-  (table) => [
-    `CREATE TABLE "${table}_locks" (
+/** The schema of SQLite, version by version. */
+export const SQLITE_MIGRATIONS: Migrations = [
+  ({ locks, waiters, schema }) => [
+    `CREATE TABLE IF NOT EXISTS ${locks} (
       id BLOB NOT NULL PRIMARY KEY, prefix TEXT NOT NULL, name TEXT NOT NULL, owner TEXT, fence INTEGER NOT NULL,
       acquired INTEGER NOT NULL, metadata TEXT, clock TEXT NOT NULL, expires INTEGER NOT NULL,
       expires_wall INTEGER NOT NULL, written INTEGER NOT NULL, forced INTEGER NOT NULL
     ) WITHOUT ROWID`,
     // AUTOINCREMENT: a ticket is never given twice, even when the newest waiter has gone.
-    `CREATE TABLE "${table}_waiters" (
-      ticket INTEGER PRIMARY KEY AUTOINCREMENT, id BLOB NOT NULL, owner TEXT NOT NULL UNIQUE, clock TEXT NOT NULL,
-      expires INTEGER NOT NULL, expires_wall INTEGER NOT NULL, written INTEGER NOT NULL
+    `CREATE TABLE IF NOT EXISTS ${waiters} (
+      ticket INTEGER PRIMARY KEY AUTOINCREMENT, id BLOB NOT NULL, owner TEXT NOT NULL, clock TEXT NOT NULL,
+      expires INTEGER NOT NULL, expires_wall INTEGER NOT NULL, written INTEGER NOT NULL, UNIQUE (id, owner)
     )`,
-    `CREATE INDEX "${table}_queue" ON "${table}_waiters" (id, ticket)`,
+    `CREATE INDEX IF NOT EXISTS ${waiters}_queue ON ${waiters} (id, ticket)`,
+    `CREATE TABLE IF NOT EXISTS ${schema} (version INTEGER PRIMARY KEY)`,
+    `INSERT OR IGNORE INTO ${schema} (version) VALUES (1)`,
   ],
 ];
 
 /** Brings the schema up to date, in one transaction, so that any number may start at once. */
-export function migrateSqlite(database: SqliteDatabase, table: string): void {
+export function migrateSqlite(database: SqliteDatabase, tables: Tables): void {
   const sql = new Sql(database);
-  if (versionOf(sql, table) >= MIGRATIONS.length) return;
+  if (versionOf(sql, tables) >= SQLITE_MIGRATIONS.length) return;
   database.exec('BEGIN IMMEDIATE');
   try {
-    for (const migration of MIGRATIONS.slice(versionOf(sql, table))) {
-      for (const statement of migration(table)) database.exec(statement);
+    for (const migration of SQLITE_MIGRATIONS.slice(versionOf(sql, tables))) {
+      for (const statement of migration(tables)) database.exec(statement);
     }
-    database.exec(`CREATE TABLE IF NOT EXISTS "${table}_schema" (version INTEGER NOT NULL)`);
-    database.exec(`DELETE FROM "${table}_schema"`);
-    sql.run(`INSERT INTO "${table}_schema" VALUES (@version)`, { version: MIGRATIONS.length });
     database.exec('COMMIT');
   } catch (error) {
     if (database.inTransaction) database.exec('ROLLBACK');
@@ -388,9 +391,8 @@ export function migrateSqlite(database: SqliteDatabase, table: string): void {
   }
 }
 
-function versionOf(sql: Sql, table: string): number {
-  const name = `${table}_schema`;
-  const exists = sql.row(`SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = @name`, { name });
+function versionOf(sql: Sql, { schema }: Tables): number {
+  const exists = sql.row("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = @schema", { schema });
   if (exists === undefined) return 0;
-  return sql.row<{ version: number }>(`SELECT version FROM "${name}"`)?.version ?? 0;
+  return sql.row<{ version: number | null }>(`SELECT max(version) AS version FROM ${schema}`)?.version ?? 0;
 }
