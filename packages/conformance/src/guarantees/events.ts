@@ -46,7 +46,7 @@ export const events: Guarantee = {
 
     async 'renewals tell the ttl'(t) {
       const a = await t.open();
-      const hold = await a.acquire(t.name(), { ttl: t.physics.shortTtl() });
+      const hold = await a.acquire(t.name(), { ttl: t.physics.liveTtl() });
       const renewed = await a.event('renewed', hold.name, 1, hold.ttl + PROMPT);
       expect(renewed).toMatchObject({ name: hold.name, owner: hold.owner, ttl: hold.ttl });
     },

@@ -71,7 +71,7 @@ export const fencing: Guarantee = {
 
     async 'a token is stable through renewal, extension and a look at it'(t) {
       const a = await t.open();
-      const hold = await a.acquire(t.name(), { ttl: t.physics.shortTtl() });
+      const hold = await a.acquire(t.name(), { ttl: t.physics.liveTtl() });
       const token = hold.fencingToken;
       await a.event('renewed', hold.name, 2, hold.ttl + PROMPT);
       await hold.extend();

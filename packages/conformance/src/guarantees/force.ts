@@ -9,7 +9,7 @@ export const force: Guarantee = {
   cases: {
     async 'the name is free at once, the old token is stale, the old handle hears of it'(t) {
       const [a, b] = await t.pair();
-      const hold = await a.acquire(t.name(), { ttl: t.physics.shortTtl() });
+      const hold = await a.acquire(t.name(), { ttl: t.physics.liveTtl() });
       expect(await t.observer.locks.forceRelease(hold.name)).toBe(true);
       const next = await b.tryAcquire(hold.name, { ttl: t.physics.longTtl() });
       expect(next?.fencingToken).toBeGreaterThan(hold.fencingToken);

@@ -10,7 +10,7 @@ export const limits: Guarantee = {
     async 'renew-unbounded: at maxHold renewal stops, the signal aborts, and others can have the lock'(t) {
       const [a, b] = await t.pair();
       const name = t.name();
-      const ttl = t.physics.shortTtl();
+      const ttl = t.physics.liveTtl();
       const maxHold = 2 * t.physics.effective(ttl);
       const hold = await a.acquire(name, { ttl, maxHold });
       const waiting = b.acquire(name, { ttl: t.physics.longTtl() });

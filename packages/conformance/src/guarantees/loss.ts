@@ -123,7 +123,7 @@ export const loss: Guarantee = {
     async 'loss is told once, to the signal and to the listeners'(t) {
       const a = await t.open();
       const name = t.name();
-      const hold = await a.acquire(name, { ttl: t.physics.shortTtl() });
+      const hold = await a.acquire(name, { ttl: t.physics.liveTtl() });
       let aborts = 0;
       hold.signal.addEventListener('abort', () => aborts++);
       await t.observer.locks.forceRelease(name);
@@ -190,8 +190,8 @@ export const loss: Guarantee = {
       const a = await t.open();
       const name = t.name();
       const dying = await t.party();
-      const hold = await dying.acquire(name, { ttl: t.physics.shortTtl() });
-      await elapse(2.5 * hold.ttl);
+      const hold = await dying.acquire(name, { ttl: t.physics.liveTtl() });
+      await elapse(1.5 * hold.ttl);
       expect(await a.tryAcquire(name)).toBeNull();
       await dying.die();
       await within('the name is free', a.acquire(name), t.physics.freedAfterDeath(hold.ttl));

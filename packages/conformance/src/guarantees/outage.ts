@@ -56,7 +56,7 @@ export const outage: Guarantee = {
     async 'renew-dead-after-error: after an outage locks are taken, renewed and released as before'(t) {
       const a = await t.open();
       const name = t.name();
-      const ttl = t.physics.shortTtl();
+      const ttl = t.physics.liveTtl();
       const first = await a.acquire(name, { ttl });
       await t.faults.stop();
       await within('the loss is told', lossOf(first), first.ttl + PROMPT);

@@ -10,10 +10,10 @@ export const renewal: Guarantee = {
   cases: {
     async 'a hold outlives its ttl for as long as it is renewed'(t) {
       const [a, b] = await t.pair();
-      const hold = await a.acquire(t.name(), { ttl: t.physics.shortTtl() });
+      const hold = await a.acquire(t.name(), { ttl: t.physics.liveTtl() });
       const token = hold.fencingToken;
-      await a.event('renewed', hold.name, 4, 2 * hold.ttl + PROMPT);
-      await elapse(hold.ttl);
+      // Renewed at a third of the ttl, or a little earlier: five times is longer than one ttl.
+      await a.event('renewed', hold.name, 5, 3 * hold.ttl + PROMPT);
       expect(hold.isHeld()).toBe(true);
       expect(await hold.verify()).toBe(true);
       expect(await b.tryAcquire(hold.name)).toBeNull();
@@ -33,7 +33,7 @@ export const renewal: Guarantee = {
 
     async 'renew-recreates: a late renewal does not take a lock that had gone and was used by another'(t) {
       const [a, b] = await t.pair();
-      const hold = await a.acquire(t.name(), { ttl: 3 * t.physics.shortTtl() });
+      const hold = await a.acquire(t.name(), { ttl: t.physics.liveTtl() });
       a.seam.deafen();
       const gate = a.seam.gate('renew', 'before');
       await within('a renewal is sent', gate.arrived, hold.ttl + PROMPT);
@@ -48,7 +48,7 @@ export const renewal: Guarantee = {
 
     async 'a renewal of a lock that somebody else holds is refused, and leaves theirs as it is'(t) {
       const [a, b] = await t.pair();
-      const hold = await a.acquire(t.name(), { ttl: 3 * t.physics.shortTtl() });
+      const hold = await a.acquire(t.name(), { ttl: t.physics.liveTtl() });
       a.seam.deafen();
       await t.observer.locks.forceRelease(hold.name);
       const theirs = await b.acquire(hold.name, { ttl: t.physics.longTtl() });
@@ -64,7 +64,7 @@ export const renewal: Guarantee = {
 
     async 'a renewal that fails is tried again: an error is neither a loss nor a renewal'(t) {
       const a = await t.open();
-      const hold = await a.acquire(t.name(), { ttl: 2 * t.physics.shortTtl() });
+      const hold = await a.acquire(t.name(), { ttl: t.physics.liveTtl() });
       const mend = a.seam.refuse('renew');
       await within('a renewal is sent', a.seam.next('renew'), hold.ttl + PROMPT);
       const before = hold.remaining();
@@ -79,7 +79,7 @@ export const renewal: Guarantee = {
 
     async 'renewals whose answers are lost keep the lock, and are not believed'(t) {
       const [a, b] = await t.pair();
-      const hold = await a.acquire(t.name(), { ttl: 2 * t.physics.shortTtl() });
+      const hold = await a.acquire(t.name(), { ttl: t.physics.liveTtl() });
       a.seam.dropAnswers('renew', 2);
       await within('a renewal is sent', a.seam.next('renew'), hold.ttl + PROMPT);
       await within('it is sent again', a.seam.next('renew'), hold.ttl + PROMPT);
@@ -99,11 +99,10 @@ export const renewal: Guarantee = {
       a.seam.heal();
       const second = await within(
         'it can be had again',
-        a.acquire(name, { ttl: t.physics.shortTtl() }),
+        a.acquire(name, { ttl: t.physics.liveTtl() }),
         first.ttl + PROMPT,
       );
-      await a.event('renewed', name, 3, 2 * second.ttl + PROMPT);
-      await elapse(second.ttl);
+      await a.event('renewed', name, 5, 3 * second.ttl + PROMPT);
       expect([second.isHeld(), await second.verify()]).toEqual([true, true]);
     },
 
@@ -130,7 +129,7 @@ export const renewal: Guarantee = {
     async 'renew-release-race: a renewal under way while the lock is released is no loss'(t) {
       const a = await t.open();
       const name = t.name();
-      const hold = await a.acquire(name, { ttl: 3 * t.physics.shortTtl() });
+      const hold = await a.acquire(name, { ttl: t.physics.liveTtl() });
       const gate = a.seam.gate('renew', 'before');
       await within('a renewal is sent', gate.arrived, hold.ttl + PROMPT);
       expect(await hold.release()).toBe(true);
@@ -143,7 +142,7 @@ export const renewal: Guarantee = {
 
     async 'renewals that are due together travel together'(t) {
       const a = await t.open();
-      const ttl = t.physics.shortTtl() * 2;
+      const ttl = t.physics.liveTtl();
       const names = Array.from({ length: 60 }, () => t.name());
       const holds = await Promise.all(names.map((name) => a.acquire(name, { ttl })));
       await Promise.all(
@@ -158,7 +157,7 @@ export const renewal: Guarantee = {
 
     async 'each hold of a batch hears its own answer'(t) {
       const [a, b] = await t.pair();
-      const ttl = t.physics.shortTtl();
+      const ttl = t.physics.liveTtl();
       const names = Array.from({ length: 6 }, () => t.name());
       const holds = await Promise.all(names.map((name) => a.acquire(name, { ttl })));
       a.seam.deafen();
@@ -174,8 +173,8 @@ export const renewal: Guarantee = {
 
     async 'extend() sets the ttl, up'(t) {
       const a = await t.open();
-      const hold = await a.acquire(t.name(), { ttl: t.physics.shortTtl(), renew: false });
-      const longer = t.physics.effective(t.physics.shortTtl() * 3);
+      const hold = await a.acquire(t.name(), { ttl: t.physics.liveTtl(), renew: false });
+      const longer = t.physics.effective(t.physics.liveTtl() * 3);
       await hold.extend(longer);
       expect(hold.ttl).toBe(longer);
       expect(hold.remaining()).toBeLessThanOrEqual(longer);
@@ -186,7 +185,7 @@ export const renewal: Guarantee = {
     async 'extend() sets the ttl, down: the shorter one counts here at once, and for renewal'(t) {
       const a = await t.open();
       const hold = await a.acquire(t.name(), { ttl: t.physics.longTtl() });
-      const shorter = t.physics.shortTtl();
+      const shorter = t.physics.liveTtl();
       await hold.extend(shorter);
       expect(hold.ttl).toBe(t.physics.effective(shorter));
       expect(hold.remaining()).toBeLessThanOrEqual(hold.ttl);
@@ -197,7 +196,7 @@ export const renewal: Guarantee = {
 
     async 'extend-many-times: a hold can be extended again and again, with one token'(t) {
       const [a, b] = await t.pair();
-      const hold = await a.acquire(t.name(), { ttl: t.physics.shortTtl(), renew: false });
+      const hold = await a.acquire(t.name(), { ttl: t.physics.liveTtl(), renew: false });
       const token = hold.fencingToken;
       for (let count = 0; count < 4; count++) {
         await elapse(hold.ttl / 2);
@@ -249,7 +248,7 @@ export const renewal: Guarantee = {
 
     async 'an extension does not lose the lock to a renewal that was sent before it'(t) {
       const a = await t.open();
-      const ttl = 2 * t.physics.shortTtl();
+      const ttl = t.physics.liveTtl();
       const hold = await a.acquire(t.name(), { ttl });
       const gate = a.seam.gate('renew', 'after');
       await within('a renewal is sent', gate.arrived, hold.ttl + PROMPT);
@@ -263,10 +262,10 @@ export const renewal: Guarantee = {
 
     async 'an extension without an argument keeps the ttl and starts it anew'(t) {
       const a = await t.open();
-      const hold = await a.acquire(t.name(), { ttl: t.physics.shortTtl() * 2, renew: false });
+      const hold = await a.acquire(t.name(), { ttl: t.physics.liveTtl(), renew: false });
       await elapse(hold.ttl / 2);
       await hold.extend();
-      expect(hold.ttl).toBe(t.physics.effective(t.physics.shortTtl() * 2));
+      expect(hold.ttl).toBe(t.physics.effective(t.physics.liveTtl()));
       expect(hold.remaining()).toBeGreaterThan(t.physics.leastLeft(hold.ttl));
     },
   },

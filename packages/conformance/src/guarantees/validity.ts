@@ -12,7 +12,7 @@ export const validity: Guarantee = {
   cases: {
     async 'validity counts from before the request was sent, less its margin'(t) {
       const a = await t.open(PATIENT);
-      const ttl = t.physics.shortTtl() * 2;
+      const ttl = t.physics.liveTtl();
       const delay = t.physics.validity(ttl) / 4;
       a.seam.delayAnswers('attempt', delay);
       const hold = await a.acquire(t.name(), { ttl, renew: false });
@@ -23,7 +23,7 @@ export const validity: Guarantee = {
 
     async 'a renewal counts from before it was sent'(t) {
       const a = await t.open(PATIENT);
-      const ttl = t.physics.shortTtl() * 2;
+      const ttl = t.physics.liveTtl();
       const hold = await a.acquire(t.name(), { ttl });
       const delay = t.physics.validity(ttl) / 4;
       a.seam.delayAnswers('renew', delay);
@@ -36,7 +36,7 @@ export const validity: Guarantee = {
 
     async 'an extension counts from before it was sent'(t) {
       const a = await t.open(PATIENT);
-      const ttl = t.physics.shortTtl() * 2;
+      const ttl = t.physics.liveTtl();
       const hold = await a.acquire(t.name(), { ttl, renew: false });
       const delay = t.physics.validity(ttl) / 8;
       a.seam.delayAnswers('extend', delay);

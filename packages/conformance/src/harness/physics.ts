@@ -9,9 +9,14 @@ export class Physics {
     this.capabilities = capabilities;
   }
 
-  /** The smallest usable ttl, ms: short enough to wait for its end, long enough to renew in time on a busy machine. */
+  /** The smallest usable ttl, ms: for holds whose end is waited for. */
   shortTtl(): number {
     return this.effective(750 * TIME_FACTOR);
+  }
+
+  /** A ttl for holds that must live by renewal, ms: renewed soon, and not lost when a busy machine stands still. */
+  liveTtl(): number {
+    return this.effective(Math.max(this.shortTtl(), 2250 * TIME_FACTOR));
   }
 
   /** A ttl that cannot end within a case, ms: whatever happens does not happen because of it. */
