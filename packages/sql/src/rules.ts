@@ -155,6 +155,7 @@ export const RULES: Readonly<Record<string, Story>> = {
     await refuse(a, 'C');
     await a.release(claimOf('A'), give);
     await grant(b, 'B');
+    expect((await a.inspect('job')).waiters.map(({ owner }) => owner)).toEqual(['C']);
     expect(await b.release(claimOf('B'), give)).toEqual({ freed: true, next: 'C' });
   },
 
