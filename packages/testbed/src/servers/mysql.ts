@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { createConnection } from 'mysql2/promise';
+import type { ServerClock } from '../processes/clock.js';
 import { fromEnvironment } from './environment.js';
 import type { ServerHandle, StartOptions } from './handle.js';
 import { findProgram } from './install.js';
@@ -12,6 +13,8 @@ import { as, copyTemplate, run } from './template.js';
 export interface MySqlOptions extends StartOptions {
   /** Server variables, such as `{ wait_timeout: 2 }`. */
   readonly config?: Readonly<Record<string, string | number>>;
+  /** A wall clock that can be set (MariaDB from local binaries only). */
+  readonly clock?: ServerClock;
 }
 
 /** Database and user `holdfast` (all privileges), password `holdfast`. URL `mariadb://holdfast:holdfast@…/holdfast`. */
@@ -37,6 +40,7 @@ async function start(server: 'mariadb' | 'mysql', options: MySqlOptions): Promis
         ? mariaDbProcess(port.number, url, options)
         : mySqlProcess(port.number, url, options),
     ],
+    where: options.clock === undefined ? 'anywhere' : 'local',
     release: () => port.release(),
   });
 }
@@ -59,6 +63,7 @@ function mariaDbProcess(port: number, url: string, options: MySqlOptions): Proce
       '--performance-schema=OFF',
       ...settings(port, bind, options),
     ],
+    ...(options.clock !== undefined && { env: options.clock.env }),
     ready: () => askMySql(url),
     local: {
       user: 'mysql',

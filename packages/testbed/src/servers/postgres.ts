@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import pg from 'pg';
+import type { ServerClock } from '../processes/clock.js';
 import { fromEnvironment } from './environment.js';
 import type { ServerHandle, StartOptions } from './handle.js';
 import { findProgram } from './install.js';
@@ -12,6 +13,8 @@ import { as, copyTemplate, run } from './template.js';
 export interface PostgresOptions extends StartOptions {
   /** Settings of postgresql.conf, such as `{ idle_in_transaction_session_timeout: 500 }`. */
   readonly config?: Readonly<Record<string, string | number>>;
+  /** A wall clock that can be set (local binaries only). */
+  readonly clock?: ServerClock;
 }
 
 /** Database and superuser `holdfast`, password `holdfast`. URL `postgres://holdfast:holdfast@127.0.0.1:5432/holdfast`. */
@@ -24,6 +27,7 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Serv
     server: 'postgres',
     url,
     specs: [postgresProcess(port.number, url, options)],
+    where: options.clock === undefined ? 'anywhere' : 'local',
     release: () => port.release(),
   });
 }
@@ -47,6 +51,7 @@ function postgresProcess(port: number, url: string, options: PostgresOptions): P
     port,
     url,
     command: ({ home, bind }) => ['postgres', '-D', `${home}/data`, ...settings(bind, '')],
+    ...(options.clock !== undefined && { env: options.clock.env }),
     ready: () => askPostgres(url),
     // SIGTERM would wait until every client has left.
     stopSignal: 'SIGINT',

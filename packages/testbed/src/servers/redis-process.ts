@@ -1,5 +1,4 @@
 import { Redis } from 'ioredis';
-import type { ServerClock } from '../processes/clock.js';
 import type { ServerName } from './handle.js';
 import type { Place, ProcessSpec } from './spec.js';
 import type { Certificate } from './tls.js';
@@ -14,7 +13,6 @@ export interface RedisProcess {
   readonly password?: string | undefined;
   readonly certificate?: Certificate | undefined;
   readonly persistence?: 'none' | 'aof' | undefined;
-  readonly clock?: ServerClock | undefined;
   /** Lines of redis.conf in their order, after ours. */
   readonly lines?: readonly string[];
   readonly config?: Readonly<Record<string, string | number>> | undefined;
@@ -42,7 +40,6 @@ export function redisProcess(options: RedisProcess): ProcessSpec {
       `${home}/${file}`,
       ...(options.sentinel === true ? ['--sentinel'] : []),
     ],
-    ...(options.clock !== undefined && { env: options.clock.env }),
     ready: () =>
       askRedis(port, { password, certificate }, async (client) => {
         await options.ready?.(client);

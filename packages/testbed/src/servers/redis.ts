@@ -1,4 +1,3 @@
-import type { ServerClock } from '../processes/clock.js';
 import { fromEnvironment } from './environment.js';
 import type { ServerHandle, StartOptions } from './handle.js';
 import { claimPort } from './ports.js';
@@ -18,8 +17,6 @@ export interface RedisOptions extends StartOptions {
   readonly persistence?: 'none' | 'aof';
   /** Further directives of redis.conf, such as `{ 'maxmemory-policy': 'noeviction' }`. */
   readonly config?: Readonly<Record<string, string | number>>;
-  /** A clock that can be set (libfaketime; local binaries only). */
-  readonly clock?: ServerClock;
 }
 
 /** The authority to trust for a server that speaks TLS: PEM text, and the file that holds it. */
@@ -37,7 +34,7 @@ export interface RedisHandle extends ServerHandle {
 export async function startRedis(options: RedisOptions = {}): Promise<RedisHandle> {
   const foreign = fromEnvironment('redis', options);
   if (foreign !== undefined) return foreign;
-  const { password, users = [], persistence, config, clock } = options;
+  const { password, users = [], persistence, config } = options;
   const port = await claimPort();
   const certificate = options.tls === true ? await makeCertificate() : undefined;
   const [first] = users;
@@ -54,7 +51,6 @@ export async function startRedis(options: RedisOptions = {}): Promise<RedisHandl
     password,
     certificate,
     persistence,
-    clock,
     config,
     lines: users.map((user) => `user ${user.name} on >${user.password} ${user.rules}`),
   });
@@ -62,7 +58,6 @@ export async function startRedis(options: RedisOptions = {}): Promise<RedisHandl
     server: 'redis',
     url,
     specs: [spec],
-    where: clock === undefined ? 'anywhere' : 'local',
     async release() {
       port.release();
       await certificate?.remove();

@@ -9,7 +9,7 @@ const TESTBED = fileURLToPath(new URL('../../dist/index.js', import.meta.url));
 const PROGRAM = `
   import { startRedis, startPostgres, startWorker, fakeClock } from '${TESTBED}';
   const [redis, paused, postgres] = await Promise.all([
-    startRedis({ own: true, clock: fakeClock() }), startRedis({ own: true, tls: true }), startPostgres({ own: true }),
+    startRedis({ own: true }), startRedis({ own: true, tls: true }), startPostgres({ clock: fakeClock() }),
   ]);
   const worker = await startWorker(process.argv[1]);
   await paused.node.pause();
