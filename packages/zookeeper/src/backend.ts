@@ -110,16 +110,9 @@ class ZooKeeperBackend implements LockBackend {
     const sessions = new Sessions(settings, clock, (session, cause) => this.#sessionEnded(session, cause));
     const parents = new Parents(clock, () => sessions.ready(this.#deadline()), commandTimeout);
     this.#server = { sessions, parents };
-    const timeout = await this.#ask(
-      'be reached',
-      undefined,
-      async (session, until) => {
-        await session.makePath(this.#home, until);
-        return session.timeout;
-      },
-      // A first connection takes several requests.
-      2 * commandTimeout,
-    );
+    // A first connection takes several requests.
+    const patience = 2 * commandTimeout;
+    const timeout = await this.#ask('be reached', undefined, async (session) => session.timeout, patience);
     parents.sweep(this.#home).catch((error) => this.#host.report(toBackendError(error, 'sweep')));
     return {
       fairness: 'fifo',
@@ -392,11 +385,17 @@ class ZooKeeperBackend implements LockBackend {
    * @returns true if that ended a hold
    */
   async #deleteCertainly(place: Place, session: Session): Promise<boolean> {
+    let asked = false;
     const deleted = await session.certainly(async (until) => {
-      if (place.unsure)
+      if (place.unsure) {
         await this.#find(place, await this.#list(place.parent, session, until), session, until);
+      }
       if (place.node === undefined) return false;
-      return (await session.remove(place.node.path, until)) && place.granted;
+      const again = asked;
+      asked = true;
+      const removed = await session.remove(place.node.path, until);
+      // Gone, after a request whose answer was lost: that was it.
+      return (removed || again) && place.granted;
     });
     this.#forgetNode(place);
     return deleted === true;

@@ -369,7 +369,11 @@ export class Sessions {
       if (session.ready || (await session.whenReady(until))) return session;
       const { cause } = session;
       if (session.ended && cause !== undefined && !isTransient(cause)) throw cause;
-      if (this.#clock.now() >= until) throw new ZooKeeperError(CODE.connectionLoss, undefined, { cause });
+      if (this.#clock.now() >= until) {
+        throw cause === undefined
+          ? new ZooKeeperError(CODE.operationTimeout, 'no session yet')
+          : new ZooKeeperError(CODE.connectionLoss, undefined, { cause });
+      }
     }
   }
 
