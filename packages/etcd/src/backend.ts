@@ -142,11 +142,11 @@ export class EtcdBackend implements LockBackend {
 
   /** The server answers, speaks etcd, lets us read and write under the prefix, and says how short a lease may be. */
   async #check(session: Session, timeout: number): Promise<Capabilities> {
-    const { clock } = session;
-    const deadline = clock.now() + timeout;
     try {
-      await session.transact('check the connection', probe(this.#keys.names()), timeout);
-      const shortest = await session.leases.findShortest(Math.max(1, deadline - clock.now()));
+      const [shortest] = await Promise.all([
+        session.leases.findShortest(timeout),
+        session.transact('check the connection', probe(this.#keys.names()), timeout),
+      ]);
       return {
         fairness: 'fifo',
         wake: 'push',

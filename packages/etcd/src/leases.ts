@@ -6,7 +6,7 @@ import type { Transport } from './transport.js';
 /** A shared lease that serves nobody is kept for this long, for the next claim, ms. */
 const IDLE = 1_000;
 /** A keep-alive is given up and sent again after a sixth of the ttl, but not sooner than this, ms. */
-const SHORTEST_PATIENCE = 500;
+const SHORTEST_PATIENCE = 1_000;
 /** The server looks for expired leases twice a second; after a change of leader it gives them more time, ms. */
 const LAPSE = 10_000;
 
