@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import type { Guarantee } from '../guarantee.js';
-import { elapse, outcome, PROMPT, within } from '../harness/time.js';
+import { elapse, IMPATIENT, outcome, PROMPT, within } from '../harness/time.js';
 
 /** `close()` gives everything back, lets nothing new in, and leaves nothing running. */
 export const close: Guarantee = {
@@ -101,7 +101,7 @@ export const close: Guarantee = {
     },
 
     async 'close() ends although the backend does not answer'(t) {
-      const a = await t.open({ commandTimeout: 300 });
+      const a = await t.open(IMPATIENT);
       const hold = await a.acquire(t.name(), { ttl: t.physics.shortTtl() });
       a.seam.cut();
       await within('close() ends', a.locks.close(), 3 * PROMPT);

@@ -7,7 +7,7 @@ import {
 } from '@holdfast/core';
 import { expect } from 'vitest';
 import type { Guarantee } from '../guarantee.js';
-import { eventually, outcome, PROMPT, within } from '../harness/time.js';
+import { eventually, IMPATIENT, outcome, PROMPT, SHORT_WAIT, within } from '../harness/time.js';
 
 /** Contended, unavailable and unknown are three things. */
 export const errors: Guarantee = {
@@ -37,7 +37,7 @@ export const errors: Guarantee = {
       const [a, b] = await t.pair();
       const name = t.name();
       const heal = a.seam.dropAnswers('attempt');
-      await expect(a.acquire(name, { wait: 150, ttl: t.physics.longTtl() })).rejects.toBeInstanceOf(
+      await expect(a.acquire(name, { wait: SHORT_WAIT, ttl: t.physics.longTtl() })).rejects.toBeInstanceOf(
         BackendError,
       );
       heal();
@@ -92,11 +92,11 @@ export const errors: Guarantee = {
     },
 
     async 'a backend that cannot be reached is BackendError with its cause, not contention'(t) {
-      const a = await t.open({ commandTimeout: 400 });
+      const a = await t.open(IMPATIENT);
       const name = t.name();
       a.seam.refuse('attempt', 'inspect', 'forceRelease');
       const calls: Promise<unknown>[] = [
-        a.acquire(name, { wait: 150 }),
+        a.acquire(name, { wait: SHORT_WAIT }),
         a.acquire(name, { wait: 0 }),
         a.tryAcquire(name),
         a.lock(name).tryRun(() => 'never'),
@@ -111,7 +111,7 @@ export const errors: Guarantee = {
     },
 
     async 'inflight-never-settles: every call settles although the backend is silent'(t) {
-      const a = await t.open({ commandTimeout: 400 });
+      const a = await t.open(IMPATIENT);
       const [held, free] = [t.name(), t.name()];
       const hold = await a.acquire(held, { ttl: t.physics.longTtl() });
       a.seam.hang('attempt', 'renew', 'extend', 'release', 'verify', 'inspect', 'forceRelease');

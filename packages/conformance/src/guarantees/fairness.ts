@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import type { Guarantee } from '../guarantee.js';
 import type { Instance } from '../harness/instance.js';
-import { outcome, PROMPT, within } from '../harness/time.js';
+import { outcome, PROMPT, SHORT_WAIT, within } from '../harness/time.js';
 
 /** Waiters are served in order, nobody overtakes a live one, and dead ones delay the queue by a bounded time. */
 export const fairness: Guarantee = {
@@ -72,7 +72,7 @@ export const fairness: Guarantee = {
       const leaving = new AbortController();
       const gone = outcome(a.acquire(name, { signal: leaving.signal }));
       await a.event('waiting', name);
-      const late = outcome(b.acquire(name, { wait: 50 }));
+      const late = outcome(b.acquire(name, { wait: SHORT_WAIT }));
       await b.event('waiting', name);
       const next = c.acquire(name, { ttl: t.physics.longTtl() });
       await c.event('waiting', name);
@@ -105,7 +105,10 @@ export const fairness: Guarantee = {
       const [a, b] = await t.pair();
       const name = t.name();
       const hold = await a.acquire(name, { ttl: t.physics.longTtl() });
-      await Promise.all([outcome(b.acquire(name, { wait: 60 })), outcome(b.acquire(name, { wait: 60 }))]);
+      await Promise.all([
+        outcome(b.acquire(name, { wait: SHORT_WAIT })),
+        outcome(b.acquire(name, { wait: SHORT_WAIT })),
+      ]);
       await t.queueShrinks(name);
       await hold.release();
       expect((await within('it can be had', a.acquire(name))).isHeld()).toBe(true);

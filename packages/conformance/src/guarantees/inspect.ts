@@ -1,6 +1,7 @@
 import { expect } from 'vitest';
 import type { Guarantee } from '../guarantee.js';
 import type { Instance } from '../harness/instance.js';
+import { SHORT_WAIT } from '../harness/time.js';
 
 const MINUTES = 10 * 60_000;
 
@@ -161,7 +162,10 @@ export const inspect: Guarantee = {
       const [a, b] = await t.pair();
       const name = t.name();
       const hold = await a.acquire(name, { ttl: t.physics.longTtl() });
-      await Promise.allSettled([b.acquire(name, { wait: 50 }), b.acquire(name, { wait: 50 })]);
+      await Promise.allSettled([
+        b.acquire(name, { wait: SHORT_WAIT }),
+        b.acquire(name, { wait: SHORT_WAIT }),
+      ]);
       await t.queueShrinks(name);
       await hold.release();
       expect((await t.inspect(name)).held).toBe(false);

@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import type { Guarantee } from '../guarantee.js';
 import { lossOf } from '../harness/party.js';
-import { outcome, PROMPT, TIME_FACTOR, within } from '../harness/time.js';
+import { outcome, PROMPT, SHORT_WAIT, TIME_FACTOR, within } from '../harness/time.js';
 
 /** `maxHold` ends a hold however long the work takes; `minHold` keeps the name taken after it. */
 export const limits: Guarantee = {
@@ -59,7 +59,7 @@ export const limits: Guarantee = {
       expect(state).toMatchObject({ name, held: true });
       expect(state.owner).toBeUndefined();
       expect(await b.tryAcquire(name)).toBeNull();
-      await expect(b.acquire(name, { wait: 100 })).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
+      await expect(b.acquire(name, { wait: SHORT_WAIT })).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
       expect((await t.list()).map((listed) => listed.name)).toEqual([name]);
       expect(await t.observer.locks.forceRelease(name)).toBe(true);
       expect((await b.acquire(name)).fencingToken).toBeGreaterThan(hold.fencingToken);

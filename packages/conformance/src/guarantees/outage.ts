@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import type { Guarantee } from '../guarantee.js';
 import { lossOf } from '../harness/party.js';
-import { outcome, PROMPT, within } from '../harness/time.js';
+import { IMPATIENT, outcome, PROMPT, SHORT_WAIT, within } from '../harness/time.js';
 
 /** How long a server and its clients may take to find each other again. */
 const RECOVERY = 5 * PROMPT;
@@ -14,10 +14,10 @@ export const outage: Guarantee = {
     async 'without a server an acquisition is BackendError at its deadline, and a hold is lost when its time is up'(
       t,
     ) {
-      const a = await t.open({ commandTimeout: 1000 });
+      const a = await t.open(IMPATIENT);
       const hold = await a.acquire(t.name(), { ttl: t.physics.shortTtl() });
       await t.faults.stop();
-      const start = outcome(a.acquire(t.name(), { wait: 500 }));
+      const start = outcome(a.acquire(t.name(), { wait: SHORT_WAIT }));
       const tried = outcome(a.tryAcquire(t.name()));
       await within('the loss is told', lossOf(hold), hold.ttl + PROMPT);
       expect(hold.isHeld()).toBe(false);

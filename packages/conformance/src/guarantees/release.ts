@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import type { Guarantee } from '../guarantee.js';
 import { lossOf } from '../harness/party.js';
-import { elapse, outcome, PROMPT, within } from '../harness/time.js';
+import { elapse, IMPATIENT, outcome, PROMPT, within } from '../harness/time.js';
 
 /** Release gives back what is ours, once, and never what is somebody else's. */
 export const release: Guarantee = {
@@ -86,7 +86,7 @@ export const release: Guarantee = {
     },
 
     async 'release-forgets-token: a release that failed can be tried again, and frees the lock'(t) {
-      const a = await t.open({ commandTimeout: 400 });
+      const a = await t.open(IMPATIENT);
       const hold = await a.acquire(t.name(), { ttl: t.physics.longTtl() });
       const mend = a.seam.refuse('release');
       await expect(hold.release()).rejects.toMatchObject({
@@ -100,7 +100,7 @@ export const release: Guarantee = {
     },
 
     async 'local-lock-stuck: after a release that failed, the lock can be had again in the same process'(t) {
-      const a = await t.open({ commandTimeout: 400 });
+      const a = await t.open(IMPATIENT);
       const name = t.name();
       const hold = await a.acquire(name, { ttl: t.physics.shortTtl() });
       const mend = a.seam.refuse('release');
@@ -112,7 +112,7 @@ export const release: Guarantee = {
     },
 
     async 'disposal never rejects: what went wrong is told as an event'(t) {
-      const a = await t.open({ commandTimeout: 300 });
+      const a = await t.open(IMPATIENT);
       const hold = await a.acquire(t.name(), { ttl: t.physics.longTtl() });
       const mend = a.seam.refuse('release');
       await hold[Symbol.asyncDispose]();

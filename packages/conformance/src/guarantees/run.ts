@@ -2,7 +2,7 @@ import { LockLostError } from '@holdfast/core';
 import { expect } from 'vitest';
 import type { Guarantee } from '../guarantee.js';
 import { lossOf } from '../harness/party.js';
-import { outcome, PROMPT, within } from '../harness/time.js';
+import { IMPATIENT, outcome, PROMPT, SHORT_WAIT, within } from '../harness/time.js';
 
 /** `run` holds the lock for the work, and tells the truth about how it ended. */
 export const run: Guarantee = {
@@ -39,7 +39,7 @@ export const run: Guarantee = {
     },
 
     async "error-masked-by-release: the work's error wins over a failing release"(t) {
-      const a = await t.open({ commandTimeout: 300 });
+      const a = await t.open(IMPATIENT);
       const name = t.name();
       const error = new Error('E1');
       a.seam.refuse('release');
@@ -93,7 +93,7 @@ export const run: Guarantee = {
     async 'run() gives the value when the outcome of the release stayed unknown, and tells it as an event'(
       t,
     ) {
-      const a = await t.open({ commandTimeout: 300 });
+      const a = await t.open(IMPATIENT);
       const name = t.name();
       a.seam.refuse('release');
       expect(await a.lock(name, { ttl: t.physics.longTtl() }).run(() => 'v')).toBe('v');
@@ -116,7 +116,9 @@ export const run: Guarantee = {
       const work = (): void => {
         ran = true;
       };
-      await expect(b.lock(name).run(work, { wait: 50 })).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
+      await expect(b.lock(name).run(work, { wait: SHORT_WAIT })).rejects.toMatchObject({
+        code: 'LOCK_TIMEOUT',
+      });
       expect(ran).toBe(false);
     },
 

@@ -2,7 +2,7 @@ import { getEventListeners } from 'node:events';
 import { BackendError, LockTimeoutError } from '@holdfast/core';
 import { expect } from 'vitest';
 import type { Guarantee } from '../guarantee.js';
-import { defer, elapse, outcome, PROMPT, within } from '../harness/time.js';
+import { defer, elapse, outcome, PROMPT, SHORT_WAIT, within } from '../harness/time.js';
 
 /** An acquisition ends when it should, by grant, deadline, abort or close, and leaves nothing behind. */
 export const waiting: Guarantee = {
@@ -52,7 +52,7 @@ export const waiting: Guarantee = {
       const [a, b] = await t.pair();
       const name = t.name();
       const hold = await a.acquire(name, { ttl: t.physics.longTtl() });
-      const wait = 200;
+      const wait = SHORT_WAIT;
       const { status, after, ...rest } = await outcome(b.acquire(name, { wait }));
       expect(status).toBe('rejected');
       expect(rest).toMatchObject({
@@ -66,7 +66,7 @@ export const waiting: Guarantee = {
       const a = await t.open();
       const name = t.name();
       a.seam.hang('attempt');
-      const ended = await outcome(within('it ends', a.acquire(name, { wait: 150 })));
+      const ended = await outcome(within('it ends', a.acquire(name, { wait: SHORT_WAIT })));
       expect(ended).toMatchObject({
         status: 'rejected',
         reason: { code: 'BACKEND_UNAVAILABLE', lockName: name },
@@ -78,7 +78,7 @@ export const waiting: Guarantee = {
       const [a, b] = await t.pair();
       const name = t.name();
       const gate = a.seam.gate('attempt', 'after');
-      const given = outcome(a.acquire(name, { wait: 150, ttl: t.physics.longTtl() }));
+      const given = outcome(a.acquire(name, { wait: SHORT_WAIT, ttl: t.physics.longTtl() }));
       await within('it is granted at the server', gate.arrived);
       expect(await given).toMatchObject({ status: 'rejected' });
       expect(await b.tryAcquire(name)).toBeNull();
@@ -162,7 +162,7 @@ export const waiting: Guarantee = {
       const [a, b, c] = await t.trio();
       const name = t.name();
       const hold = await a.acquire(name, { ttl: t.physics.longTtl() });
-      const late = outcome(b.acquire(name, { wait: 100 }));
+      const late = outcome(b.acquire(name, { wait: SHORT_WAIT }));
       const leaving = new AbortController();
       const aborted = outcome(b.acquire(name, { signal: leaving.signal }));
       await b.event('waiting', name, 2);
@@ -287,7 +287,7 @@ export const waiting: Guarantee = {
       await child.acquire(name, { ttl });
       const { exit, output } = await within(
         'the process ends',
-        child.acquireAlone(name, { wait: 500, ttl }),
+        child.acquireAlone(name, { wait: SHORT_WAIT, ttl }),
         2 * PROMPT,
       );
       expect({ exit, output }).toEqual({ exit: { code: 0, signal: null }, output: 'failed LOCK_TIMEOUT\n' });

@@ -7,6 +7,12 @@ export const TIME_FACTOR = readFactor(process.env.HOLDFAST_TIME_FACTOR);
  */
 export const PROMPT = 4000 * TIME_FACTOR;
 
+/** A wait that runs out soon, ms, yet not before a busy server has answered once. */
+export const SHORT_WAIT = 600 * TIME_FACTOR;
+
+/** For instances whose server will not answer: the case need not wait for long, and a busy server can still answer. */
+export const IMPATIENT = { commandTimeout: 1500 * TIME_FACTOR } as const;
+
 function readFactor(text: string | undefined): number {
   if (text === undefined || text === '') return 1;
   const factor = Number(text);
