@@ -25,10 +25,9 @@ export function nearest(word: string, candidates: readonly string[]): string | u
   return distance(word.toLowerCase(), best.toLowerCase()) <= allowed ? best : undefined;
 }
 
-/** The complaint about a key that nobody knows. */
-export function unknownKey(origin: Origin, path: string, key: string, known: readonly string[]): ConfigError {
-  const full = join(path, key);
-  return complaint(origin, full, `is not known${suggestion(key, known)}; allowed: ${known.join(', ')}`);
+/** What is said of a key that nobody knows. */
+export function unknownKey(key: string, known: readonly string[]): string {
+  return `is not known${suggestion(key, known)}; allowed: ${known.join(', ')}`;
 }
 
 /** `a.b` for a key of a section. */

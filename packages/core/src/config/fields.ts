@@ -1,37 +1,47 @@
+import * as v from 'valibot';
 import { complaint, join, unknownKey } from './complaint.js';
 import type { Origin } from './config.js';
-import type { Kind } from './values.js';
-
-/** The keys that an object may have, and what each may hold. */
-export type Fields = Readonly<Record<string, Kind<unknown>>>;
-
-/** What {@link checkFields} makes of an object: every key is optional, and left out where it is undefined. */
-export type Checked<F extends Fields> = {
-  readonly [K in keyof F]?: F[K] extends Kind<infer T> ? T : never;
-};
 
 /**
- * Checks an object key by key.
+ * An object whose keys are known. Each may be left out, or be undefined, which is the same.
  *
- * @throws ConfigError naming the origin and the path; the nearest known key where one is unknown
+ * Its complaints are whole sentences but for the place, which {@link check} adds.
  */
-export function checkFields<F extends Fields>(
+export function fields<const E extends v.ObjectEntries>(entries: E) {
+  const closed = v.strictObject(entries, ({ input, expected }) =>
+    expected === 'never' ? unknownKey(String(input), Object.keys(entries)) : NO_OBJECT,
+  );
+  return v.pipe(v.custom<object>(isRecord, NO_OBJECT), v.partial(closed), v.transform(withoutUndefined));
+}
+
+/**
+ * What a schema makes of a value.
+ *
+ * @param path where the value stands in what `origin` holds; empty for all of it
+ * @throws ConfigError naming the origin and the path
+ */
+export function check<S extends v.GenericSchema>(
+  schema: S,
   value: unknown,
-  fields: F,
   origin: Origin,
   path: string,
-): Checked<F> {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw complaint(origin, path, 'must be an object');
-  }
-  const checked: [string, unknown][] = [];
-  for (const [key, given] of Object.entries(value)) {
-    const kind = Object.hasOwn(fields, key) ? fields[key] : undefined;
-    if (kind === undefined) throw unknownKey(origin, path, key, Object.keys(fields));
-    if (given === undefined) continue;
-    const parsed = kind.parse(given);
-    if (parsed === undefined) throw complaint(origin, join(path, key), `must be ${kind.allowed}`);
-    checked.push([key, parsed]);
-  }
-  return Object.fromEntries(checked) as Checked<F>;
+): v.InferOutput<S> {
+  const checked = v.safeParse(schema, value);
+  if (checked.success) return checked.output;
+  const [issue] = checked.issues;
+  const inside = v.getDotPath(issue);
+  throw complaint(origin, inside === null ? path : join(path, inside), issue.message);
+}
+
+const NO_OBJECT = 'must be an object';
+
+function isRecord(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** The same object without the keys that are undefined. */
+export function withoutUndefined<T extends object>(
+  value: T,
+): { readonly [K in keyof T]?: Exclude<T[K], undefined> } {
+  return Object.fromEntries(Object.entries(value).filter(([, each]) => each !== undefined)) as T;
 }

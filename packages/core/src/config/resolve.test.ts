@@ -179,6 +179,43 @@ describe('an object', () => {
     });
   });
 
+  it('takes a key that is undefined for one that is left out', async () => {
+    const module = consul();
+    const { options } = await resolveConnection(
+      {
+        backend: 'consul',
+        consul: { url: 'consul://h', tls: undefined },
+        defaults: { ttl: undefined },
+        fenceOffset: undefined,
+      } as unknown as HoldfastConfig,
+      { backends: [module] },
+    );
+    expect(module.given).toEqual([{ url: 'consul://h' }]);
+    expect([module.given[0], options, options.defaults].flatMap((each) => Object.keys(each ?? {}))).toEqual([
+      'url',
+      'defaults',
+    ]);
+  });
+
+  it.each([
+    ['minReplicas', ['hunter2'], 'a whole number'],
+    ['minReplicas', 1.5, 'a whole number'],
+    ['tls', 'hunter2', 'true or false'],
+    ['session', 'hunter2', 'milliseconds'],
+    ['session', {}, 'milliseconds'],
+    ['token', { hunter2: 'hunter2' }, 'a string'],
+    ['agent', 'hunter2', 'an object'],
+    ['url', ['hunter2'], 'a URL'],
+    ['prefix', 'hunter2/hunter2', '1 to 64 of'],
+  ])('says what %s may be, and not that it was %j', async (option, value, allowed) => {
+    const { message } = (await failure(
+      { backend: 'consul', consul: { [option]: value } },
+      consul(),
+    )) as Error;
+    expect(message).toContain(`consul.${option} must be ${allowed}`);
+    expect(message).not.toContain('hunter2');
+  });
+
   it('never shows a value in an error', async () => {
     const config = {
       backend: 'consul',

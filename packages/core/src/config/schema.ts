@@ -1,11 +1,10 @@
-import type { BackendModule, OptionType } from '../backend.js';
+import type { BackendModule, BackendOptions, OptionType } from '../backend.js';
 import { MAX_DURATION } from '../duration.js';
 import type { LocksOptions } from '../locks.js';
 import { BACKEND_NAMES } from './backends.js';
 import { complaint, suggestion } from './complaint.js';
 import type { Origin } from './config.js';
-import { checkFields, type Fields } from './fields.js';
-import type { Kind } from './values.js';
+import { check, fields, withoutUndefined } from './fields.js';
 import * as values from './values.js';
 
 /** A config whose every key is known and whose section is still the backend's to check. */
@@ -15,7 +14,7 @@ export interface CheckedConfig {
   readonly options: LocksOptions;
 }
 
-const DEFAULTS = {
+const DEFAULTS = fields({
   ttl: values.holdTime,
   wait: values.duration({ zero: true, infinite: true }),
   renew: values.flag,
@@ -23,12 +22,12 @@ const DEFAULTS = {
   minHold: values.holdTime,
   reentrant: values.flag,
   metadata: values.text,
-};
+});
 
 const TOP = {
   $schema: values.anything,
   backend: values.text,
-  defaults: values.object,
+  defaults: DEFAULTS,
   fenceOffset: values.bigint,
   unavailableAfter: values.duration({}),
   commandTimeout: values.duration({}),
@@ -46,17 +45,12 @@ const PACKAGE = /^(@[a-z0-9~-][a-z0-9._~-]*\/)?[a-z0-9~-][a-z0-9._~-]*$/;
 export function checkConfig(value: unknown, origin: Origin): CheckedConfig {
   const name = backendIn(value, origin);
   const sections = Object.fromEntries([...BACKEND_NAMES, name].map((key) => [key, values.object]));
-  const checked = checkFields(value, { ...sections, ...TOP }, origin, '');
+  const checked = check(fields({ ...sections, ...TOP }), value, origin, '');
   const { defaults, fenceOffset, unavailableAfter, commandTimeout } = checked;
   return {
     backend: name,
-    section: (checked as Readonly<Record<string, object | undefined>>)[name] ?? {},
-    options: {
-      ...(defaults === undefined ? {} : { defaults: checkFields(defaults, DEFAULTS, origin, 'defaults') }),
-      ...(fenceOffset === undefined ? {} : { fenceOffset }),
-      ...(unavailableAfter === undefined ? {} : { unavailableAfter }),
-      ...(commandTimeout === undefined ? {} : { commandTimeout }),
-    },
+    section: (checked as Readonly<Record<string, object>>)[name] ?? {},
+    options: withoutUndefined({ defaults, fenceOffset, unavailableAfter, commandTimeout }),
   };
 }
 
@@ -77,7 +71,7 @@ function backendIn(value: unknown, origin: Origin): string {
   throw complaint(origin, 'backend', `must be one of ${BACKEND_NAMES.join(', ')}, or a package${hint}`);
 }
 
-const OPTION: Readonly<Record<OptionType, Kind<unknown>>> = {
+const OPTION: Readonly<Record<OptionType, values.Value>> = {
   string: values.text,
   integer: values.integer,
   boolean: values.flag,
@@ -96,8 +90,8 @@ export function checkSection(
   module: Pick<BackendModule, 'options'>,
   origin: Origin,
   place: string,
-): Readonly<Record<string, unknown>> & { readonly url?: string } {
-  const fields: Record<string, Kind<unknown>> & Fields = {};
-  for (const [name, type] of Object.entries(module.options ?? {})) fields[name] = OPTION[type];
-  return checkFields(section, { ...fields, url: values.url, prefix: values.prefix }, origin, place);
+): BackendOptions {
+  const options = Object.entries(module.options ?? {}).map(([name, type]) => [name, OPTION[type]] as const);
+  const schema = fields({ ...Object.fromEntries(options), url: values.url, prefix: values.prefix });
+  return check(schema, section, origin, place);
 }
