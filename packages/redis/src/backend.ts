@@ -37,6 +37,8 @@ const BATCH = 1000;
 
 const DEFAULT_CONFIRMATION_TIMEOUT = 500;
 
+type Arguments = readonly (string | number)[];
+
 /** Without a host (a backend used by itself). */
 const ALONE: BackendHost = {
   clock: systemClock,
@@ -59,9 +61,8 @@ export class RedisBackend implements LockBackend {
   readonly #topology: Topology;
   readonly #keyspace: Keyspace;
   readonly #confirmation: Confirmation | undefined;
-  readonly #instance = randomBytes(9).toString('base64url');
-  /** Owners with an attempt under way or without an answer: it may be executed after the release. */
-  readonly #unsettled = new Map<string, number>();
+  /** Where the waiters of this instance are woken. */
+  readonly #channel: string;
   #host = ALONE;
   #servers: Servers | undefined;
   #subscription: Link | undefined;
@@ -71,6 +72,7 @@ export class RedisBackend implements LockBackend {
     this.#topology = topologyOf(options);
     this.prefix = options.prefix ?? DEFAULT_PREFIX;
     this.#keyspace = new Keyspace(this.prefix, this.#topology.keyPrefix);
+    this.#channel = this.#keyspace.channel(randomBytes(9).toString('base64url'));
     const { minReplicas = 0, minReplicasTimeout = DEFAULT_CONFIRMATION_TIMEOUT } = options;
     if (minReplicas > 0) this.#confirmation = { replicas: minReplicas, timeout: minReplicasTimeout };
   }
@@ -82,12 +84,11 @@ export class RedisBackend implements LockBackend {
     this.#servers = servers;
     const room = new WaitingRoom({
       clock,
-      instance: this.#instance,
+      memberOf: (owner) => `${this.#channel} ${owner}`,
       refresh: (name, members) => this.#refresh(name, members),
       onRound: () => this.#checkSubscription(),
     });
     this.#room = room;
-    const channel = this.#keyspace.channels + this.#instance;
     const subscription = new Link({
       target: `${this.#topology.target} (subscription)`,
       clock,
@@ -97,7 +98,7 @@ export class RedisBackend implements LockBackend {
         client.on('message', (_channel, message) => room.hear(message));
         return client;
       },
-      prepare: (client) => client.subscribe(channel),
+      prepare: (client) => client.subscribe(this.#channel),
       // What was published while nobody listened is lost.
       onReady: () => room.recheck(),
     });
@@ -124,35 +125,40 @@ export class RedisBackend implements LockBackend {
     };
   }
 
-  async attempt(claim: Claim): Promise<Grant | Contended> {
-    const { name, owner } = claim;
+  attempt(claim: Claim): Promise<Grant | Contended> {
+    const { name, owner, ttl, metadata, queue } = claim;
     const room = this.#waiting;
-    const { lock, fence, queue, alive } = this.#keyspace.keys(name);
-    if (claim.queue) room.enter(claim);
+    const candidate = room.enter(claim);
+    const keys = this.#keyspace.keys(name);
+    const args: (string | number)[] = [owner, ttl, queue ? this.#channel : ''];
+    if (metadata !== undefined) args.push(metadata);
     const sentAt = this.#host.clock.now();
-    this.#unsettled.set(owner, (this.#unsettled.get(owner) ?? 0) + 1);
-    const reply = await this.#write(
-      name,
-      scripts.acquire,
-      [lock, fence, this.#keyspace.gone(lock, owner), queue, alive],
-      [owner, claim.ttl, claim.metadata ?? '', room.memberOf(claim), this.#keyspace.channels],
-    ).catch((error: unknown) => {
-      // A reply is an outcome; without one the attempt may still be executed.
-      if (isReply((error as Error).cause)) this.#settled(owner);
-      throw error;
-    });
-    this.#settled(owner);
-    if (typeof reply === 'string') {
-      room.leave(owner);
-      return { claim, fencingToken: BigInt(reply), ttl: claim.ttl };
-    }
-    const contended = contendedFrom(reply);
-    if (claim.queue) room.queued(claim, contended, sentAt);
-    return contended;
+    candidate.pending++;
+    return this.#write(name, scripts.acquire, [keys.lock, keys.fence, keys.queue, keys.alive], args).then(
+      (reply) => {
+        candidate.pending--;
+        if (typeof reply === 'string') {
+          room.dismiss(candidate);
+          // An attempt before this one may still be under way: the release will have to say so.
+          if (!candidate.unsettled) room.remove(candidate);
+          return { claim, fencingToken: BigInt(reply), ttl };
+        }
+        const contended = contendedFrom(reply);
+        if (queue) room.queued(candidate, contended, sentAt);
+        else if (!candidate.unsettled) room.remove(candidate);
+        return contended;
+      },
+      (error: BackendError) => {
+        candidate.pending--;
+        // A reply is an outcome; without one the attempt may still be executed.
+        if (!isReply(error.cause)) candidate.unanswered = true;
+        throw error;
+      },
+    );
   }
 
-  awaitTurn(claim: Claim, _contended: Contended, signal: AbortSignal): Promise<void> {
-    return this.#waiting.turn(claim.owner, signal);
+  async awaitTurn(claim: Claim, _contended: Contended, signal: AbortSignal): Promise<void> {
+    await this.#waiting.find(claim.owner)?.turn(signal);
   }
 
   async renew(grants: readonly Grant[]): Promise<readonly Renewal[]> {
@@ -168,23 +174,21 @@ export class RedisBackend implements LockBackend {
     return this.#renew(grant, ttl);
   }
 
-  async release(claim: Claim, { keepFor = 0 }: { readonly keepFor?: number } = {}): Promise<boolean> {
-    const { name, owner } = claim;
+  release(claim: Claim, { keepFor = 0 }: { readonly keepFor?: number } = {}): Promise<boolean> {
+    const { name, owner, queue } = claim;
     const room = this.#waiting;
-    room.leave(owner);
-    const { lock, queue, alive } = this.#keyspace.keys(name);
-    const keys = [lock, queue, alive];
-    const unsettled = this.#unsettled.has(owner);
-    if (unsettled) keys.push(this.#keyspace.gone(lock, owner));
-    const reply = await this.#run(name, scripts.release, keys, [
-      owner,
-      room.memberOf(claim),
-      Math.ceil(keepFor),
-      this.#keyspace.channels,
-      TOMBSTONE,
-    ]);
-    if (unsettled) this.#unsettled.delete(owner);
-    return reply === 1;
+    const candidate = room.find(owner);
+    if (candidate !== undefined) room.dismiss(candidate);
+    const keys = this.#keyspace.keys(name);
+    const args: (string | number)[] = [owner, queue ? this.#channel : ''];
+    if (candidate?.unsettled) args.push(Math.ceil(keepFor), TOMBSTONE);
+    else if (keepFor > 0) args.push(Math.ceil(keepFor));
+    return this.#run(name, scripts.release, [keys.lock, keys.fence, keys.queue, keys.alive], args).then(
+      (reply) => {
+        if (candidate !== undefined) room.remove(candidate);
+        return reply === 1;
+      },
+    );
   }
 
   async adopt(grant: Grant, newOwner: string): Promise<Grant | undefined> {
@@ -220,7 +224,7 @@ export class RedisBackend implements LockBackend {
   async forceRelease(name: string, expected?: bigint): Promise<boolean> {
     const { lock, forced, queue, alive } = this.#keyspace.keys(name);
     const keys = [lock, forced, queue, alive];
-    return (await this.#run(name, scripts.force, keys, [`${expected ?? ''}`, this.#keyspace.channels])) === 1;
+    return (await this.#run(name, scripts.force, keys, [`${expected ?? ''}`])) === 1;
   }
 
   async close(): Promise<void> {
@@ -264,13 +268,13 @@ export class RedisBackend implements LockBackend {
   }
 
   async #refresh(name: string, members: readonly string[]) {
-    const { lock, queue, alive } = this.#keyspace.keys(name);
+    const { lock, fence, queue, alive } = this.#keyspace.keys(name);
     // Unanswered for a whole period, the connection is not worth waiting for: a new one may still keep the places.
     const impatient = this.#host.clock.setTimer(REFRESH_PERIOD, () =>
       this.#opened.linkOf(lock).suspect(REFRESH_PERIOD),
     );
     try {
-      const reply = await this.#run(name, scripts.refresh, [lock, queue, alive], members);
+      const reply = await this.#run(name, scripts.refresh, [lock, fence, queue, alive], members);
       const [head, left, ...gone] = reply as [string, number, ...string[]];
       return { head, left, gone };
     } finally {
@@ -285,43 +289,24 @@ export class RedisBackend implements LockBackend {
   }
 
   /** Runs a script whose effect a client will rely on: with `minReplicas` it counts once enough replicas have it. */
-  async #write(
-    name: string,
-    script: Script,
-    keys: readonly string[],
-    args: readonly (string | number)[],
-  ): Promise<unknown> {
+  #write(name: string, script: Script, keys: readonly string[], args: Arguments): Promise<unknown> {
     const confirmation = this.#confirmation;
     if (confirmation === undefined) return this.#run(name, script, keys, args);
-    const { reply, replicas } = await this.#opened
-      .runConfirmed(script, keys, args, confirmation)
-      .catch((error: unknown) => {
+    return this.#opened.runConfirmed(script, keys, args, confirmation).then(
+      ({ reply, replicas }) => {
+        if (replicas >= confirmation.replicas) return reply;
+        throw unconfirmed(name, replicas, confirmation);
+      },
+      (error: unknown) => {
         throw toBackendError(error, { lockName: name });
-      });
-    if (replicas >= confirmation.replicas) return reply;
-    throw new BackendError(
-      'BACKEND_UNAVAILABLE',
-      `only ${replicas} of ${confirmation.replicas} replicas confirmed lock ${JSON.stringify(name)} within ` +
-        `${confirmation.timeout} ms; see minReplicas`,
-      { lockName: name },
+      },
     );
   }
 
-  #run(
-    name: string,
-    script: Script,
-    keys: readonly string[],
-    args: readonly (string | number)[],
-  ): Promise<unknown> {
-    return this.#opened.run(script, keys, args).catch((error: unknown) => {
+  #run(name: string, script: Script, keys: readonly string[], args: Arguments): Promise<unknown> {
+    return this.#opened.run(script, keys, args).then(undefined, (error: unknown) => {
       throw toBackendError(error, { lockName: name });
     });
-  }
-
-  #settled(owner: string): void {
-    const others = (this.#unsettled.get(owner) ?? 1) - 1;
-    if (others === 0) this.#unsettled.delete(owner);
-    else this.#unsettled.set(owner, others);
   }
 
   get #opened(): Servers {
@@ -333,6 +318,18 @@ export class RedisBackend implements LockBackend {
     if (this.#room === undefined) throw new Error('open() comes first');
     return this.#room;
   }
+}
+
+function unconfirmed(
+  name: string,
+  replicas: number,
+  { replicas: wanted, timeout }: Confirmation,
+): BackendError {
+  return new BackendError(
+    'BACKEND_UNAVAILABLE',
+    `only ${replicas} of ${wanted} replicas confirmed lock ${JSON.stringify(name)} within ${timeout} ms; see minReplicas`,
+    { lockName: name },
+  );
 }
 
 /** How a lock's value begins while the grant lives. */
@@ -354,7 +351,7 @@ function contendedFrom(reply: unknown): Contended {
 function stateFrom(name: string, reply: unknown): LockState {
   const [value, left, ...members] = reply as [string | null, number, ...string[]];
   const waiters = members.map((member, index) => ({
-    owner: member.slice(member.indexOf(' ') + 1),
+    owner: member.slice(member.lastIndexOf(' ') + 1),
     position: index + 1,
   }));
   if (value === null) return { name, held: false, waiters };

@@ -2,11 +2,11 @@
 export interface Keys {
   /** The lock itself; its expiry is the lock's. */
   readonly lock: string;
-  /** The last token. */
+  /** The last token, and whether there is anything in `alive`. */
   readonly fence: string;
   /** Waiters by order of arrival. */
   readonly queue: string;
-  /** The same waiters by the moment until which they count as alive. */
+  /** The same waiters by the moment until which they count as alive, and the tombstones of claims. */
   readonly alive: string;
   /** The token of the grant that was broken by force last. */
   readonly forced: string;
@@ -45,14 +45,9 @@ export class Keyspace {
     return `${this.root}{${escapeName(name)}}`;
   }
 
-  /** Says that a claim has been given up, to a request of it that is still under way. */
-  gone(lock: string, owner: string): string {
-    return `${lock}:gone:${owner}`;
-  }
-
-  /** What the channels of all instances begin with. */
-  get channels(): string {
-    return `${this.root}wake:`;
+  /** Where the waiters of one instance are woken. */
+  channel(instance: string): string {
+    return `${this.root}wake:${instance}`;
   }
 
   /** A glob for the keys of all names that begin with `prefix`. */

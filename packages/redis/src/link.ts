@@ -56,7 +56,7 @@ const LONGEST_PAUSE = 2000;
  *
  * - **Silence is noticed**: with commands unanswered and nothing received for `patience`, the connection is dropped.
  *   One timer serves all commands, because replies come in order.
- * - **Callers of one tick share a write**: the socket is corked until the tick ends.
+ * - **Callers at once share a write**: with answers outstanding, the socket is corked until the tick ends.
  * - Sockets and timers never keep the process alive.
  */
 export class Link {
@@ -197,8 +197,8 @@ export class Link {
     if (client !== this.#client) {
       return Promise.reject(this.#lastError ?? this.#lost(new Error('connection lost')));
     }
-    this.#cork(client);
     if (this.#unanswered++ === 0) this.#silentSince = this.#options.clock.now();
+    else this.#cork(client);
     if (this.#watch === undefined) this.#watchAfter(this.#options.patience);
     return client.call(command, args).then(
       (reply) => {
@@ -232,7 +232,10 @@ export class Link {
     );
   }
 
-  /** What is sent in one tick leaves in one write: many callers at once cost one system call. */
+  /**
+   * What is sent in one tick leaves in one write: many callers at once cost one system call. A caller that is alone
+   * does not wait for the end of the tick.
+   */
   #cork(client: Client): void {
     const { stream } = client;
     if (this.#corked || stream?.cork === undefined) return;

@@ -319,6 +319,58 @@ describe('tokens', () => {
   });
 });
 
+describe('the mark on the counter', () => {
+  const marked = async () => (await client.get('holdfast:{job}:fence'))?.endsWith('*');
+
+  it('is there while somebody waits, and gone with the last grant that nobody waits behind', async () => {
+    const a = await instance();
+    const holder = claim();
+    granted(await a.attempt(holder));
+    expect(await marked()).toBe(false);
+    const [first, second] = [claim(), claim()];
+    contended(await a.attempt(first));
+    expect(await marked()).toBe(true);
+    contended(await a.attempt(second));
+    await a.release(holder);
+    granted(await a.attempt(first));
+    expect(await marked()).toBe(true);
+    await a.release(first);
+    granted(await a.attempt(second));
+    expect(await marked()).toBe(false);
+  });
+
+  it('comes back with the next sign of life where the counter has lapsed, and the token does not fall', async () => {
+    const [a, b] = [await instance(), await instance()];
+    const holder = claim({ ttl: 60_000 });
+    const { fencingToken } = granted(await a.attempt(holder));
+    const waiter = claim();
+    const answer = contended(await b.attempt(waiter));
+    await client.del('holdfast:{job}:fence');
+    await until(async () => (await marked()) === true);
+    expect(BigInt((await client.get('holdfast:{job}:fence'))?.slice(0, -1) ?? 0)).toBe(fencingToken);
+    const turn = b.awaitTurn(waiter, answer, AbortSignal.timeout(20_000));
+    await a.release(holder);
+    await turn;
+    expect(granted(await b.attempt(waiter)).fencingToken).toBeGreaterThan(fencingToken);
+  });
+});
+
+describe('a tombstone', () => {
+  it('refuses its owner alone, and lapses', async () => {
+    const a = await instance();
+    await client.set('holdfast:{job}:fence', '7*');
+    await client.zadd('holdfast:{job}:alive', String(Date.now() + 60_000), '! host:1:gone');
+    await expect(a.attempt(claim({ owner: 'host:1:gone' }))).rejects.toMatchObject({ transient: true });
+    const other = claim();
+    granted(await a.attempt(other));
+    expect((await a.inspect('job')).waiters).toEqual([]);
+    await a.release(other);
+    await client.zadd('holdfast:{job}:alive', 'XX', '1', '! host:1:gone');
+    granted(await a.attempt(claim()));
+    expect(await client.exists('holdfast:{job}:alive')).toBe(0);
+  });
+});
+
 describe('the queue’s keys', () => {
   it('go with the last live waiter, also where nobody asks for the name again', async () => {
     const a = await instance();

@@ -2,11 +2,11 @@
 import type { Script } from './script.js';
 
 export const acquire: Script = {
-  sha: '6411aac7dc2b62ba6cd50e92b1b0b441dc6c2983',
+  sha: '6f858c42252b71a6422d3f1a65ee71b19dbfe1ea',
   source: `-- Takes the lock, or joins the queue: taking, fencing and queueing are one atomic step and one round trip.
 --
--- KEYS  1 lock   2 fence   3 gone (this owner's tombstone)   4 queue   5 alive
--- ARGV  1 owner   2 ttl in ms   3 metadata   4 queue member, or '' not to join   5 channel prefix
+-- KEYS  1 lock   2 fence   3 queue   4 alive
+-- ARGV  1 owner   2 ttl in ms   3 the waiter's channel, or '' not to join   4 metadata, if any
 --
 -- The lock's value is 'owner LF token LF acquired (server ms) LF metadata', and the key's expiry is the lock's.
 --
@@ -15,9 +15,17 @@ export const acquire: Script = {
 
 -- Shared by the scripts that touch a queue.
 --
--- A name's queue is two sorted sets with the same members: \`queue\` by ticket (the order of arrival) and \`alive\` by the
--- moment, in server milliseconds, until which a waiter counts as alive. A member is '<instance> <owner>': the instance
--- says on which channel the waiter listens.
+-- A name's queue is two sorted sets: \`queue\` holds the waiters by ticket (the order of arrival), \`alive\` the moment, in
+-- server milliseconds, until which each counts as alive. A member is '<channel> <owner>': the waiter listens there.
+-- \`alive\` also holds tombstones, '! <owner>': claims that were given up with a request unanswered.
+--
+-- The counter's value, the last token, ends with '*' while \`alive\` may hold anything: without the mark, a script need
+-- not look at the queue at all.
+
+-- How long a waiter counts as alive after its last sign of life, ms.
+local LIVENESS = 5000
+-- How long the counter outlives the last grant, ms. Losing it costs nothing: the server's clock, in the token, is past it.
+local FENCE = 86400000
 
 -- Removes every waiter whose liveness has run out, however many died together, and returns the head of the rest.
 -- Every script does this first: a script that trusted a dead head would hold the lock for it.
@@ -32,37 +40,43 @@ end
 
 -- Tells the head when its next attempt is worth it: in \`left\` milliseconds, 0 is now. The head keeps its place until
 -- its own attempt takes the lock: popped on wake-up, a live waiter that is slow to answer would lose its turn.
-local function wake(channels, head, left)
-  local instance, owner = string.match(head, '^(%S+) (.*)$')
-  redis.call('PUBLISH', channels .. instance, left .. ' ' .. owner)
+local function wake(head, left)
+  local channel, owner = string.match(head, '^(.*) (%S+)$')
+  redis.call('PUBLISH', channel, left .. ' ' .. owner)
 end
 
--- How long a waiter counts as alive after its last sign of life, ms.
-local LIVENESS = 5000
+-- Keys of the queue go with their last live entry, also where nobody asks for this name again.
+local function keep_for(key, ms)
+  if redis.call('PTTL', key) < ms then
+    redis.call('PEXPIRE', key, ms)
+  end
+end
+
+-- Marks the counter. A lock may be held for longer than the counter lives: its token is then in the lock's value.
+local function mark(key, fence, lock)
+  if not fence or string.sub(fence, -1) ~= '*' then
+    local token = fence or (lock and string.match(lock, '\\n(%d+)\\n')) or '0'
+    redis.call('SET', key, token .. '*', 'KEEPTTL')
+  end
+  keep_for(key, FENCE)
+end
+
 -- Below this ttl, ms, a holder may be gone before the next head has asked for itself (it does so every third of LIVENESS).
 local SHORT = 2000
--- How long the counter outlives the last grant, ms. Losing it costs nothing: the server's clock, in the token, is past it.
-local FENCE = 86400000
 
 local owner = ARGV[1] .. '\\n'
-local ttl = tonumber(ARGV[2])
-local member = ARGV[4]
+local member = ARGV[3] ~= '' and ARGV[3] .. ' ' .. ARGV[1]
 
-local found = redis.call('MGET', KEYS[1], KEYS[2], KEYS[3])
+local found = redis.call('MGET', KEYS[1], KEYS[2])
 local lock, fence = found[1], found[2]
-
--- Given up while a request was unanswered: this is that request, late. Granting it would lock the name for nobody.
-if found[3] then
-  return redis.error_reply('GONE this claim has been given up')
-end
+local marked = fence and string.sub(fence, -1) == '*'
 
 -- Ours already: the request was sent again. It never shortens what an earlier one was promised.
 if lock and string.sub(lock, 1, #owner) == owner then
-  if redis.call('PTTL', KEYS[1]) <= ttl then
-    redis.call('PEXPIRE', KEYS[1], ttl)
-  end
-  if member ~= '' and redis.call('ZREM', KEYS[4], member) == 1 then
-    redis.call('ZREM', KEYS[5], member)
+  keep_for(KEYS[1], tonumber(ARGV[2]))
+  if member and marked then
+    redis.call('ZREM', KEYS[3], member)
+    redis.call('ZREM', KEYS[4], member)
   end
   return string.match(lock, '\\n(%d+)\\n')
 end
@@ -72,48 +86,59 @@ local micros = time[1] * 1000000 + time[2]
 local millis = math.floor(micros / 1000)
 
 local head
-if redis.call('EXISTS', KEYS[4]) == 1 then
-  head = live_head(KEYS[4], KEYS[5], millis)
+if marked then
+  -- Given up while a request was unanswered: this is that request, late. Granting it would lock the name for nobody.
+  if redis.call('ZSCORE', KEYS[4], '! ' .. ARGV[1]) then
+    return redis.error_reply('GONE this claim has been given up')
+  end
+  head = live_head(KEYS[3], KEYS[4], millis)
 end
 
 -- A live waiter is not overtaken, by \`tryAcquire\` either.
 if not lock and (not head or head == member) then
   local token, keep = micros, FENCE
-  if fence and fence + 1 > micros then
-    -- The clock is behind the counter: the counter must then live until the clock has caught up.
-    token = fence + 1
-    keep = FENCE + math.ceil((token - micros) / 1000)
+  if fence then
+    local last = tonumber(marked and string.sub(fence, 1, -2) or fence)
+    if last >= micros then
+      -- The clock is behind the counter: the counter must then live until the clock has caught up.
+      token = last + 1
+      keep = FENCE + math.ceil((token - micros) / 1000)
+    end
   end
   token = string.format('%.0f', token)
-  redis.call('SET', KEYS[2], token, 'PX', keep)
-  redis.call('SET', KEYS[1], owner .. token .. '\\n' .. millis .. '\\n' .. ARGV[3], 'PX', ttl)
-  if head then
-    redis.call('ZREM', KEYS[4], member)
-    redis.call('ZREM', KEYS[5], member)
-    local next_head = ttl < SHORT and redis.call('ZRANGE', KEYS[4], 0, 0)[1]
-    if next_head then
-      wake(ARGV[5], next_head, ttl)
+  redis.call('SET', KEYS[1], owner .. token .. '\\n' .. millis .. '\\n' .. (ARGV[4] or ''), 'PX', ARGV[2])
+  local others = false
+  if marked then
+    if head then
+      redis.call('ZREM', KEYS[3], member)
+      redis.call('ZREM', KEYS[4], member)
     end
+    others = redis.call('EXISTS', KEYS[4]) == 1
+  end
+  redis.call('SET', KEYS[2], others and token .. '*' or token, 'PX', keep)
+  local next_head = others and tonumber(ARGV[2]) < SHORT and redis.call('ZRANGE', KEYS[3], 0, 0)[1]
+  if next_head then
+    wake(next_head, ARGV[2])
   end
   return token
 end
 
 local position = 0
-if member ~= '' then
-  if not redis.call('ZSCORE', KEYS[4], member) then
-    local last = redis.call('ZREVRANGE', KEYS[4], 0, 0, 'WITHSCORES')[2]
-    redis.call('ZADD', KEYS[4], (last or 0) + 1, member)
+if member then
+  if not redis.call('ZSCORE', KEYS[3], member) then
+    local last = redis.call('ZREVRANGE', KEYS[3], 0, 0, 'WITHSCORES')[2]
+    redis.call('ZADD', KEYS[3], (last or 0) + 1, member)
   end
-  redis.call('ZADD', KEYS[5], millis + LIVENESS, member)
-  -- The queue goes with its last live waiter, also where nobody asks for this name again.
-  redis.call('PEXPIRE', KEYS[4], LIVENESS)
-  redis.call('PEXPIRE', KEYS[5], LIVENESS)
-  position = redis.call('ZRANK', KEYS[4], member) + 1
+  redis.call('ZADD', KEYS[4], millis + LIVENESS, member)
+  keep_for(KEYS[3], LIVENESS)
+  keep_for(KEYS[4], LIVENESS)
+  mark(KEYS[2], fence, lock)
+  position = redis.call('ZRANK', KEYS[3], member) + 1
 end
 
 if not lock then
   -- Free, and reserved for the head, who may have missed its message.
-  wake(ARGV[5], head, 0)
+  wake(head, 0)
   return { '', '', position, 0 }
 end
 local holder, since = string.match(lock, '^([^\\n]*)\\n%d+\\n(%d+)\\n')
@@ -171,19 +196,27 @@ return false
 };
 
 export const force: Script = {
-  sha: '69b60cb8e3789157b70432344f198973579dbd35',
+  sha: 'a2facfb5719417a7f55b9dd6a7fbe2c1c4587e53',
   source: `-- Frees the name whoever holds it, tail included. The queue stays, and its head is woken.
 --
 -- KEYS  1 lock   2 forced   3 queue   4 alive
--- ARGV  1 only this token, or ''   2 channel prefix
+-- ARGV  1 only this token, or ''
 --
 -- Returns 1 if something was freed. The mark in \`forced\` tells the holder, at its next renewal, that it was forced.
 
 -- Shared by the scripts that touch a queue.
 --
--- A name's queue is two sorted sets with the same members: \`queue\` by ticket (the order of arrival) and \`alive\` by the
--- moment, in server milliseconds, until which a waiter counts as alive. A member is '<instance> <owner>': the instance
--- says on which channel the waiter listens.
+-- A name's queue is two sorted sets: \`queue\` holds the waiters by ticket (the order of arrival), \`alive\` the moment, in
+-- server milliseconds, until which each counts as alive. A member is '<channel> <owner>': the waiter listens there.
+-- \`alive\` also holds tombstones, '! <owner>': claims that were given up with a request unanswered.
+--
+-- The counter's value, the last token, ends with '*' while \`alive\` may hold anything: without the mark, a script need
+-- not look at the queue at all.
+
+-- How long a waiter counts as alive after its last sign of life, ms.
+local LIVENESS = 5000
+-- How long the counter outlives the last grant, ms. Losing it costs nothing: the server's clock, in the token, is past it.
+local FENCE = 86400000
 
 -- Removes every waiter whose liveness has run out, however many died together, and returns the head of the rest.
 -- Every script does this first: a script that trusted a dead head would hold the lock for it.
@@ -198,9 +231,25 @@ end
 
 -- Tells the head when its next attempt is worth it: in \`left\` milliseconds, 0 is now. The head keeps its place until
 -- its own attempt takes the lock: popped on wake-up, a live waiter that is slow to answer would lose its turn.
-local function wake(channels, head, left)
-  local instance, owner = string.match(head, '^(%S+) (.*)$')
-  redis.call('PUBLISH', channels .. instance, left .. ' ' .. owner)
+local function wake(head, left)
+  local channel, owner = string.match(head, '^(.*) (%S+)$')
+  redis.call('PUBLISH', channel, left .. ' ' .. owner)
+end
+
+-- Keys of the queue go with their last live entry, also where nobody asks for this name again.
+local function keep_for(key, ms)
+  if redis.call('PTTL', key) < ms then
+    redis.call('PEXPIRE', key, ms)
+  end
+end
+
+-- Marks the counter. A lock may be held for longer than the counter lives: its token is then in the lock's value.
+local function mark(key, fence, lock)
+  if not fence or string.sub(fence, -1) ~= '*' then
+    local token = fence or (lock and string.match(lock, '\\n(%d+)\\n')) or '0'
+    redis.call('SET', key, token .. '*', 'KEEPTTL')
+  end
+  keep_for(key, FENCE)
 end
 
 local lock = redis.call('GET', KEYS[1])
@@ -218,7 +267,7 @@ redis.call('DEL', KEYS[1])
 local time = redis.call('TIME')
 local head = live_head(KEYS[3], KEYS[4], math.floor(time[1] * 1000 + time[2] / 1000))
 if head then
-  wake(ARGV[2], head, 0)
+  wake(head, 0)
 end
 return 1
 `,
@@ -260,19 +309,27 @@ return redis.call('GET', KEYS[1])
 };
 
 export const refresh: Script = {
-  sha: 'e2528b1ca3c3afdb3ce11752ba38375088e909f5',
+  sha: 'c8a910253610bde0c59d7bc642c4acacb5eb5d15',
   source: `-- Keeps the places of one instance's waiters for one name.
 --
--- KEYS  1 lock   2 queue   3 alive
+-- KEYS  1 lock   2 fence   3 queue   4 alive
 -- ARGV  queue members
 --
 -- Returns { head or '', ms until the holder's time ends (0: free), members that have lost their place... }.
 
 -- Shared by the scripts that touch a queue.
 --
--- A name's queue is two sorted sets with the same members: \`queue\` by ticket (the order of arrival) and \`alive\` by the
--- moment, in server milliseconds, until which a waiter counts as alive. A member is '<instance> <owner>': the instance
--- says on which channel the waiter listens.
+-- A name's queue is two sorted sets: \`queue\` holds the waiters by ticket (the order of arrival), \`alive\` the moment, in
+-- server milliseconds, until which each counts as alive. A member is '<channel> <owner>': the waiter listens there.
+-- \`alive\` also holds tombstones, '! <owner>': claims that were given up with a request unanswered.
+--
+-- The counter's value, the last token, ends with '*' while \`alive\` may hold anything: without the mark, a script need
+-- not look at the queue at all.
+
+-- How long a waiter counts as alive after its last sign of life, ms.
+local LIVENESS = 5000
+-- How long the counter outlives the last grant, ms. Losing it costs nothing: the server's clock, in the token, is past it.
+local FENCE = 86400000
 
 -- Removes every waiter whose liveness has run out, however many died together, and returns the head of the rest.
 -- Every script does this first: a script that trusted a dead head would hold the lock for it.
@@ -287,49 +344,76 @@ end
 
 -- Tells the head when its next attempt is worth it: in \`left\` milliseconds, 0 is now. The head keeps its place until
 -- its own attempt takes the lock: popped on wake-up, a live waiter that is slow to answer would lose its turn.
-local function wake(channels, head, left)
-  local instance, owner = string.match(head, '^(%S+) (.*)$')
-  redis.call('PUBLISH', channels .. instance, left .. ' ' .. owner)
+local function wake(head, left)
+  local channel, owner = string.match(head, '^(.*) (%S+)$')
+  redis.call('PUBLISH', channel, left .. ' ' .. owner)
 end
 
--- As in acquire.lua.
-local LIVENESS = 5000
+-- Keys of the queue go with their last live entry, also where nobody asks for this name again.
+local function keep_for(key, ms)
+  if redis.call('PTTL', key) < ms then
+    redis.call('PEXPIRE', key, ms)
+  end
+end
+
+-- Marks the counter. A lock may be held for longer than the counter lives: its token is then in the lock's value.
+local function mark(key, fence, lock)
+  if not fence or string.sub(fence, -1) ~= '*' then
+    local token = fence or (lock and string.match(lock, '\\n(%d+)\\n')) or '0'
+    redis.call('SET', key, token .. '*', 'KEEPTTL')
+  end
+  keep_for(key, FENCE)
+end
 
 local time = redis.call('TIME')
 local millis = math.floor(time[1] * 1000 + time[2] / 1000)
-local head = live_head(KEYS[2], KEYS[3], millis)
+local head = live_head(KEYS[3], KEYS[4], millis)
 
 local answer = { head or '', math.max(redis.call('PTTL', KEYS[1]), 0) }
 for _, member in ipairs(ARGV) do
   -- Only what is there: a refresh that arrives after the cancel must not queue the waiter again.
-  if redis.call('ZSCORE', KEYS[3], member) then
-    redis.call('ZADD', KEYS[3], millis + LIVENESS, member)
+  if redis.call('ZSCORE', KEYS[4], member) then
+    redis.call('ZADD', KEYS[4], millis + LIVENESS, member)
   else
     answer[#answer + 1] = member
   end
 end
-redis.call('PEXPIRE', KEYS[2], LIVENESS)
-redis.call('PEXPIRE', KEYS[3], LIVENESS)
+if head then
+  keep_for(KEYS[3], LIVENESS)
+  keep_for(KEYS[4], LIVENESS)
+  -- The counter may have lapsed while the lock was held for long.
+  local found = redis.call('MGET', KEYS[1], KEYS[2])
+  mark(KEYS[2], found[2], found[1])
+end
 return answer
 `,
 };
 
 export const release: Script = {
-  sha: 'd69385108bf2c3d0d157bace1be96ccd988a3239',
+  sha: 'cf15dbe6d49367305d405d04c4a3c6a018bc8a36',
   source: `-- Gives back whatever the claim has, the lock or its place in the queue, and nobody else's; then wakes the next waiter
 -- if the lock is free. Release and cancel are one script: a waiter that gives up may have been granted meanwhile.
 --
--- KEYS  1 lock   2 queue   3 alive   4 gone (only when a tombstone is wanted)
--- ARGV  1 owner   2 queue member, or ''   3 ms to keep the name taken without owner, or 0   4 channel prefix
---       5 ms that the tombstone lives
+-- KEYS  1 lock   2 fence   3 queue   4 alive
+-- ARGV  1 owner   2 the waiter's channel, or ''
+--       3 ms to keep the name taken without owner, or none
+--       4 ms for which a request of this claim may still be under way, or none
 --
 -- Returns 1 if this call freed the owner's lock, else 0.
 
 -- Shared by the scripts that touch a queue.
 --
--- A name's queue is two sorted sets with the same members: \`queue\` by ticket (the order of arrival) and \`alive\` by the
--- moment, in server milliseconds, until which a waiter counts as alive. A member is '<instance> <owner>': the instance
--- says on which channel the waiter listens.
+-- A name's queue is two sorted sets: \`queue\` holds the waiters by ticket (the order of arrival), \`alive\` the moment, in
+-- server milliseconds, until which each counts as alive. A member is '<channel> <owner>': the waiter listens there.
+-- \`alive\` also holds tombstones, '! <owner>': claims that were given up with a request unanswered.
+--
+-- The counter's value, the last token, ends with '*' while \`alive\` may hold anything: without the mark, a script need
+-- not look at the queue at all.
+
+-- How long a waiter counts as alive after its last sign of life, ms.
+local LIVENESS = 5000
+-- How long the counter outlives the last grant, ms. Losing it costs nothing: the server's clock, in the token, is past it.
+local FENCE = 86400000
 
 -- Removes every waiter whose liveness has run out, however many died together, and returns the head of the rest.
 -- Every script does this first: a script that trusted a dead head would hold the lock for it.
@@ -344,15 +428,33 @@ end
 
 -- Tells the head when its next attempt is worth it: in \`left\` milliseconds, 0 is now. The head keeps its place until
 -- its own attempt takes the lock: popped on wake-up, a live waiter that is slow to answer would lose its turn.
-local function wake(channels, head, left)
-  local instance, owner = string.match(head, '^(%S+) (.*)$')
-  redis.call('PUBLISH', channels .. instance, left .. ' ' .. owner)
+local function wake(head, left)
+  local channel, owner = string.match(head, '^(.*) (%S+)$')
+  redis.call('PUBLISH', channel, left .. ' ' .. owner)
+end
+
+-- Keys of the queue go with their last live entry, also where nobody asks for this name again.
+local function keep_for(key, ms)
+  if redis.call('PTTL', key) < ms then
+    redis.call('PEXPIRE', key, ms)
+  end
+end
+
+-- Marks the counter. A lock may be held for longer than the counter lives: its token is then in the lock's value.
+local function mark(key, fence, lock)
+  if not fence or string.sub(fence, -1) ~= '*' then
+    local token = fence or (lock and string.match(lock, '\\n(%d+)\\n')) or '0'
+    redis.call('SET', key, token .. '*', 'KEEPTTL')
+  end
+  keep_for(key, FENCE)
 end
 
 local owner = ARGV[1] .. '\\n'
-local keep = tonumber(ARGV[3])
+local keep = tonumber(ARGV[3] or 0)
+local gone = tonumber(ARGV[4] or 0)
 
-local lock = redis.call('GET', KEYS[1])
+local found = redis.call('MGET', KEYS[1], KEYS[2])
+local lock, fence = found[1], found[2]
 local mine = lock and string.sub(lock, 1, #owner) == owner
 
 if mine then
@@ -363,23 +465,29 @@ if mine then
   end
 end
 
--- A request of this claim may still be under way: it must find that the claim is over.
-if KEYS[4] then
-  redis.call('SET', KEYS[4], '1', 'PX', ARGV[5])
+if gone == 0 and not (fence and string.sub(fence, -1) == '*') then
+  return mine and 1 or 0
 end
 
-if redis.call('EXISTS', KEYS[2]) == 1 then
-  local time = redis.call('TIME')
-  if ARGV[2] ~= '' then
-    redis.call('ZREM', KEYS[2], ARGV[2])
-    redis.call('ZREM', KEYS[3], ARGV[2])
-  end
-  local head = live_head(KEYS[2], KEYS[3], math.floor(time[1] * 1000 + time[2] / 1000))
-  if head and (mine or not lock) then
-    wake(ARGV[4], head, mine and keep or 0)
-  end
+local time = redis.call('TIME')
+local millis = math.floor(time[1] * 1000 + time[2] / 1000)
+
+if ARGV[2] ~= '' then
+  local member = ARGV[2] .. ' ' .. ARGV[1]
+  redis.call('ZREM', KEYS[3], member)
+  redis.call('ZREM', KEYS[4], member)
+end
+if gone > 0 then
+  -- A request that comes later must find that the claim is over.
+  redis.call('ZADD', KEYS[4], millis + gone, '! ' .. ARGV[1])
+  keep_for(KEYS[4], gone)
+  mark(KEYS[2], fence, lock)
 end
 
+local head = live_head(KEYS[3], KEYS[4], millis)
+if head and (mine or not lock) then
+  wake(head, mine and keep or 0)
+end
 return mine and 1 or 0
 `,
 };

@@ -1,7 +1,7 @@
 import type { Claim, Clock, Contended, Timer } from '@holdfast/core';
-import { Waiter } from './waiter.js';
+import { Candidate } from './candidate.js';
 
-/** How long a waiter counts as alive after its last sign of life, ms. As in scripts/acquire.lua. */
+/** How long a waiter counts as alive after its last sign of life, ms. As in scripts/_queue.lua. */
 export const LIVENESS = 5000;
 
 /** A third of the liveness: a late sign of life still comes in time, and so does the one after a lost one. */
@@ -19,8 +19,8 @@ export interface Presence {
 
 export interface WaitingRoomOptions {
   readonly clock: Clock;
-  /** Tells waiters of different instances apart: part of every queue member, and the channel's name. */
-  readonly instance: string;
+  /** How the queue calls an owner of this instance. */
+  memberOf(owner: string): string;
   /** Gives a sign of life for members of one name. */
   refresh(name: string, members: readonly string[]): Promise<Presence>;
   /** Called with each round of signs of life. */
@@ -28,14 +28,14 @@ export interface WaitingRoomOptions {
 }
 
 /**
- * The claims of this instance that wait.
+ * The claims of this instance that are on their way to a lock, waiting or not.
  *
  * A waiter comes to its turn by a message, but a message is a hint that may be lost. So each round of signs of life
  * also tells which waiter is the head, and how long the holder has: the head looks again then.
  */
 export class WaitingRoom {
   readonly #options: WaitingRoomOptions;
-  readonly #waiters = new Map<string, Waiter>();
+  readonly #candidates = new Map<string, Candidate>();
   #queued = 0;
   #round: Timer | undefined;
   #closed = false;
@@ -44,49 +44,53 @@ export class WaitingRoom {
     this.#options = options;
   }
 
-  /** How the queue calls this claim. */
-  memberOf(claim: Claim): string {
-    return claim.queue ? `${this.#options.instance} ${claim.owner}` : '';
+  /** Before each attempt: a message that comes from now on is remembered. */
+  enter(claim: Claim): Candidate {
+    const present = this.#candidates.get(claim.owner);
+    if (present !== undefined) {
+      present.forget();
+      return present;
+    }
+    const candidate = new Candidate(claim, this.#options.clock);
+    this.#candidates.set(claim.owner, candidate);
+    return candidate;
   }
 
-  /** Before each attempt of a claim that waits: a message that comes from now on is remembered. */
-  enter(claim: Claim): void {
-    const present = this.#waiters.get(claim.owner);
-    if (present !== undefined) present.forget();
-    else this.#waiters.set(claim.owner, new Waiter(claim.name, this.memberOf(claim), this.#options.clock));
-  }
-
-  /** The claim has its place, as known from a request sent at `sentAt`. */
-  queued(claim: Claim, { position, retryAfter }: Contended, sentAt: number): void {
-    const waiter = this.#waiters.get(claim.owner);
-    if (waiter === undefined) return;
-    if (waiter.seenAt === undefined) this.#queued++;
-    waiter.seenAt = sentAt;
+  /** The candidate has its place, as known from a request sent at `sentAt`. */
+  queued(candidate: Candidate, { position, retryAfter }: Contended, sentAt: number): void {
+    // Given up meanwhile.
+    if (!this.#candidates.has(candidate.owner)) return;
+    if (candidate.seenAt === undefined) this.#queued++;
+    candidate.seenAt = sentAt;
     // Only the head can take the lock when the holder's time ends.
-    if (position === 1 && retryAfter !== undefined) waiter.comeIn(retryAfter);
+    if (position === 1 && retryAfter !== undefined) candidate.comeIn(retryAfter);
     this.#nextRound();
   }
 
-  /** The claim was granted or given up. */
-  leave(owner: string): void {
-    const waiter = this.#waiters.get(owner);
-    if (waiter === undefined) return;
-    this.#waiters.delete(owner);
-    if (waiter.seenAt !== undefined) this.#queued--;
-    waiter.leave();
-    if (this.#queued > 0) return;
+  /** It waits no more: granted, or about to be given up. */
+  dismiss(candidate: Candidate): void {
+    candidate.forget();
+    candidate.come();
+    if (candidate.seenAt === undefined) return;
+    candidate.seenAt = undefined;
+    if (--this.#queued > 0) return;
     this.#round?.cancel();
     this.#round = undefined;
   }
 
-  async turn(owner: string, signal: AbortSignal): Promise<void> {
-    await this.#waiters.get(owner)?.turn(signal);
+  find(owner: string): Candidate | undefined {
+    return this.#candidates.get(owner);
+  }
+
+  /** Nothing of it is left, here or at the server. */
+  remove(candidate: Candidate): void {
+    this.#candidates.delete(candidate.owner);
   }
 
   /** A message: '<ms until the lock frees> <owner>'. */
   hear(message: string): void {
     const space = message.indexOf(' ');
-    this.#waiters.get(message.slice(space + 1))?.comeIn(Number(message.slice(0, space)));
+    this.#candidates.get(message.slice(space + 1))?.comeIn(Number(message.slice(0, space)));
   }
 
   /** Messages may have been lost: a round now finds out what they said. */
@@ -111,45 +115,46 @@ export class WaitingRoom {
 
   #runRound(): void {
     this.#round = undefined;
-    for (const [name, waiters] of this.#byName()) this.#refresh(name, waiters);
+    for (const [name, waiters] of this.#waitersByName()) this.#refresh(name, waiters);
     this.#options.onRound();
     this.#nextRound();
   }
 
-  #byName(): Map<string, Waiter[]> {
-    const names = new Map<string, Waiter[]>();
-    for (const waiter of this.#waiters.values()) {
-      if (waiter.seenAt === undefined) continue;
-      const waiters = names.get(waiter.name);
-      if (waiters === undefined) names.set(waiter.name, [waiter]);
-      else waiters.push(waiter);
+  #waitersByName(): Map<string, Candidate[]> {
+    const names = new Map<string, Candidate[]>();
+    for (const candidate of this.#candidates.values()) {
+      if (candidate.seenAt === undefined) continue;
+      const waiters = names.get(candidate.name);
+      if (waiters === undefined) names.set(candidate.name, [candidate]);
+      else waiters.push(candidate);
     }
     return names;
   }
 
-  #refresh(name: string, waiters: readonly Waiter[]): void {
+  #refresh(name: string, waiters: readonly Candidate[]): void {
     const sentAt = this.#options.clock.now();
-    const members = waiters.map((waiter) => waiter.member);
+    const members = waiters.map((waiter) => this.#options.memberOf(waiter.owner));
     this.#options.refresh(name, members).then(
-      (presence) => {
-        const gone = new Set(presence.gone);
-        for (const waiter of waiters) {
-          if (gone.has(waiter.member)) waiter.come();
-          else this.#seen(waiter, presence, sentAt);
+      ({ head, left, gone }) => {
+        const lost = new Set(gone);
+        for (const [index, waiter] of waiters.entries()) {
+          // Given up, or granted, while the question was under way.
+          if (waiter.seenAt === undefined) continue;
+          if (lost.has(members[index] ?? '')) {
+            waiter.come();
+            continue;
+          }
+          waiter.seenAt = Math.max(waiter.seenAt, sentAt);
+          if (head === members[index]) waiter.comeIn(left);
         }
       },
       (error: unknown) => {
         // One lost sign of life costs nothing. When the place is as good as lost, the waiter should hear of it.
         const now = this.#options.clock.now();
         for (const waiter of waiters) {
-          if (now - (waiter.seenAt ?? now) >= LIVENESS) waiter.fail(error as Error);
+          if (waiter.seenAt !== undefined && now - waiter.seenAt >= LIVENESS) waiter.fail(error as Error);
         }
       },
     );
-  }
-
-  #seen(waiter: Waiter, presence: Presence, sentAt: number): void {
-    waiter.seenAt = Math.max(waiter.seenAt ?? 0, sentAt);
-    if (presence.head === waiter.member) waiter.comeIn(presence.left);
   }
 }

@@ -1,8 +1,16 @@
 -- Shared by the scripts that touch a queue.
 --
--- A name's queue is two sorted sets with the same members: `queue` by ticket (the order of arrival) and `alive` by the
--- moment, in server milliseconds, until which a waiter counts as alive. A member is '<instance> <owner>': the instance
--- says on which channel the waiter listens.
+-- A name's queue is two sorted sets: `queue` holds the waiters by ticket (the order of arrival), `alive` the moment, in
+-- server milliseconds, until which each counts as alive. A member is '<channel> <owner>': the waiter listens there.
+-- `alive` also holds tombstones, '! <owner>': claims that were given up with a request unanswered.
+--
+-- The counter's value, the last token, ends with '*' while `alive` may hold anything: without the mark, a script need
+-- not look at the queue at all.
+
+-- How long a waiter counts as alive after its last sign of life, ms.
+local LIVENESS = 5000
+-- How long the counter outlives the last grant, ms. Losing it costs nothing: the server's clock, in the token, is past it.
+local FENCE = 86400000
 
 -- Removes every waiter whose liveness has run out, however many died together, and returns the head of the rest.
 -- Every script does this first: a script that trusted a dead head would hold the lock for it.
@@ -17,7 +25,23 @@ end
 
 -- Tells the head when its next attempt is worth it: in `left` milliseconds, 0 is now. The head keeps its place until
 -- its own attempt takes the lock: popped on wake-up, a live waiter that is slow to answer would lose its turn.
-local function wake(channels, head, left)
-  local instance, owner = string.match(head, '^(%S+) (.*)$')
-  redis.call('PUBLISH', channels .. instance, left .. ' ' .. owner)
+local function wake(head, left)
+  local channel, owner = string.match(head, '^(.*) (%S+)$')
+  redis.call('PUBLISH', channel, left .. ' ' .. owner)
+end
+
+-- Keys of the queue go with their last live entry, also where nobody asks for this name again.
+local function keep_for(key, ms)
+  if redis.call('PTTL', key) < ms then
+    redis.call('PEXPIRE', key, ms)
+  end
+end
+
+-- Marks the counter. A lock may be held for longer than the counter lives: its token is then in the lock's value.
+local function mark(key, fence, lock)
+  if not fence or string.sub(fence, -1) ~= '*' then
+    local token = fence or (lock and string.match(lock, '\n(%d+)\n')) or '0'
+    redis.call('SET', key, token .. '*', 'KEEPTTL')
+  end
+  keep_for(key, FENCE)
 end

@@ -1,7 +1,7 @@
 -- Takes the lock, or joins the queue: taking, fencing and queueing are one atomic step and one round trip.
 --
--- KEYS  1 lock   2 fence   3 gone (this owner's tombstone)   4 queue   5 alive
--- ARGV  1 owner   2 ttl in ms   3 metadata   4 queue member, or '' not to join   5 channel prefix
+-- KEYS  1 lock   2 fence   3 queue   4 alive
+-- ARGV  1 owner   2 ttl in ms   3 the waiter's channel, or '' not to join   4 metadata, if any
 --
 -- The lock's value is 'owner LF token LF acquired (server ms) LF metadata', and the key's expiry is the lock's.
 --
@@ -10,32 +10,22 @@
 
 -- @include _queue.lua
 
--- How long a waiter counts as alive after its last sign of life, ms.
-local LIVENESS = 5000
 -- Below this ttl, ms, a holder may be gone before the next head has asked for itself (it does so every third of LIVENESS).
 local SHORT = 2000
--- How long the counter outlives the last grant, ms. Losing it costs nothing: the server's clock, in the token, is past it.
-local FENCE = 86400000
 
 local owner = ARGV[1] .. '\n'
-local ttl = tonumber(ARGV[2])
-local member = ARGV[4]
+local member = ARGV[3] ~= '' and ARGV[3] .. ' ' .. ARGV[1]
 
-local found = redis.call('MGET', KEYS[1], KEYS[2], KEYS[3])
+local found = redis.call('MGET', KEYS[1], KEYS[2])
 local lock, fence = found[1], found[2]
-
--- Given up while a request was unanswered: this is that request, late. Granting it would lock the name for nobody.
-if found[3] then
-  return redis.error_reply('GONE this claim has been given up')
-end
+local marked = fence and string.sub(fence, -1) == '*'
 
 -- Ours already: the request was sent again. It never shortens what an earlier one was promised.
 if lock and string.sub(lock, 1, #owner) == owner then
-  if redis.call('PTTL', KEYS[1]) <= ttl then
-    redis.call('PEXPIRE', KEYS[1], ttl)
-  end
-  if member ~= '' and redis.call('ZREM', KEYS[4], member) == 1 then
-    redis.call('ZREM', KEYS[5], member)
+  keep_for(KEYS[1], tonumber(ARGV[2]))
+  if member and marked then
+    redis.call('ZREM', KEYS[3], member)
+    redis.call('ZREM', KEYS[4], member)
   end
   return string.match(lock, '\n(%d+)\n')
 end
@@ -45,48 +35,59 @@ local micros = time[1] * 1000000 + time[2]
 local millis = math.floor(micros / 1000)
 
 local head
-if redis.call('EXISTS', KEYS[4]) == 1 then
-  head = live_head(KEYS[4], KEYS[5], millis)
+if marked then
+  -- Given up while a request was unanswered: this is that request, late. Granting it would lock the name for nobody.
+  if redis.call('ZSCORE', KEYS[4], '! ' .. ARGV[1]) then
+    return redis.error_reply('GONE this claim has been given up')
+  end
+  head = live_head(KEYS[3], KEYS[4], millis)
 end
 
 -- A live waiter is not overtaken, by `tryAcquire` either.
 if not lock and (not head or head == member) then
   local token, keep = micros, FENCE
-  if fence and fence + 1 > micros then
-    -- The clock is behind the counter: the counter must then live until the clock has caught up.
-    token = fence + 1
-    keep = FENCE + math.ceil((token - micros) / 1000)
+  if fence then
+    local last = tonumber(marked and string.sub(fence, 1, -2) or fence)
+    if last >= micros then
+      -- The clock is behind the counter: the counter must then live until the clock has caught up.
+      token = last + 1
+      keep = FENCE + math.ceil((token - micros) / 1000)
+    end
   end
   token = string.format('%.0f', token)
-  redis.call('SET', KEYS[2], token, 'PX', keep)
-  redis.call('SET', KEYS[1], owner .. token .. '\n' .. millis .. '\n' .. ARGV[3], 'PX', ttl)
-  if head then
-    redis.call('ZREM', KEYS[4], member)
-    redis.call('ZREM', KEYS[5], member)
-    local next_head = ttl < SHORT and redis.call('ZRANGE', KEYS[4], 0, 0)[1]
-    if next_head then
-      wake(ARGV[5], next_head, ttl)
+  redis.call('SET', KEYS[1], owner .. token .. '\n' .. millis .. '\n' .. (ARGV[4] or ''), 'PX', ARGV[2])
+  local others = false
+  if marked then
+    if head then
+      redis.call('ZREM', KEYS[3], member)
+      redis.call('ZREM', KEYS[4], member)
     end
+    others = redis.call('EXISTS', KEYS[4]) == 1
+  end
+  redis.call('SET', KEYS[2], others and token .. '*' or token, 'PX', keep)
+  local next_head = others and tonumber(ARGV[2]) < SHORT and redis.call('ZRANGE', KEYS[3], 0, 0)[1]
+  if next_head then
+    wake(next_head, ARGV[2])
   end
   return token
 end
 
 local position = 0
-if member ~= '' then
-  if not redis.call('ZSCORE', KEYS[4], member) then
-    local last = redis.call('ZREVRANGE', KEYS[4], 0, 0, 'WITHSCORES')[2]
-    redis.call('ZADD', KEYS[4], (last or 0) + 1, member)
+if member then
+  if not redis.call('ZSCORE', KEYS[3], member) then
+    local last = redis.call('ZREVRANGE', KEYS[3], 0, 0, 'WITHSCORES')[2]
+    redis.call('ZADD', KEYS[3], (last or 0) + 1, member)
   end
-  redis.call('ZADD', KEYS[5], millis + LIVENESS, member)
-  -- The queue goes with its last live waiter, also where nobody asks for this name again.
-  redis.call('PEXPIRE', KEYS[4], LIVENESS)
-  redis.call('PEXPIRE', KEYS[5], LIVENESS)
-  position = redis.call('ZRANK', KEYS[4], member) + 1
+  redis.call('ZADD', KEYS[4], millis + LIVENESS, member)
+  keep_for(KEYS[3], LIVENESS)
+  keep_for(KEYS[4], LIVENESS)
+  mark(KEYS[2], fence, lock)
+  position = redis.call('ZRANK', KEYS[3], member) + 1
 end
 
 if not lock then
   -- Free, and reserved for the head, who may have missed its message.
-  wake(ARGV[5], head, 0)
+  wake(head, 0)
   return { '', '', position, 0 }
 end
 local holder, since = string.match(lock, '^([^\n]*)\n%d+\n(%d+)\n')

@@ -1,7 +1,7 @@
 -- Frees the name whoever holds it, tail included. The queue stays, and its head is woken.
 --
 -- KEYS  1 lock   2 forced   3 queue   4 alive
--- ARGV  1 only this token, or ''   2 channel prefix
+-- ARGV  1 only this token, or ''
 --
 -- Returns 1 if something was freed. The mark in `forced` tells the holder, at its next renewal, that it was forced.
 
@@ -22,6 +22,6 @@ redis.call('DEL', KEYS[1])
 local time = redis.call('TIME')
 local head = live_head(KEYS[3], KEYS[4], math.floor(time[1] * 1000 + time[2] / 1000))
 if head then
-  wake(ARGV[2], head, 0)
+  wake(head, 0)
 end
 return 1

@@ -1,18 +1,21 @@
 -- Gives back whatever the claim has, the lock or its place in the queue, and nobody else's; then wakes the next waiter
 -- if the lock is free. Release and cancel are one script: a waiter that gives up may have been granted meanwhile.
 --
--- KEYS  1 lock   2 queue   3 alive   4 gone (only when a tombstone is wanted)
--- ARGV  1 owner   2 queue member, or ''   3 ms to keep the name taken without owner, or 0   4 channel prefix
---       5 ms that the tombstone lives
+-- KEYS  1 lock   2 fence   3 queue   4 alive
+-- ARGV  1 owner   2 the waiter's channel, or ''
+--       3 ms to keep the name taken without owner, or none
+--       4 ms for which a request of this claim may still be under way, or none
 --
 -- Returns 1 if this call freed the owner's lock, else 0.
 
 -- @include _queue.lua
 
 local owner = ARGV[1] .. '\n'
-local keep = tonumber(ARGV[3])
+local keep = tonumber(ARGV[3] or 0)
+local gone = tonumber(ARGV[4] or 0)
 
-local lock = redis.call('GET', KEYS[1])
+local found = redis.call('MGET', KEYS[1], KEYS[2])
+local lock, fence = found[1], found[2]
 local mine = lock and string.sub(lock, 1, #owner) == owner
 
 if mine then
@@ -23,21 +26,27 @@ if mine then
   end
 end
 
--- A request of this claim may still be under way: it must find that the claim is over.
-if KEYS[4] then
-  redis.call('SET', KEYS[4], '1', 'PX', ARGV[5])
+if gone == 0 and not (fence and string.sub(fence, -1) == '*') then
+  return mine and 1 or 0
 end
 
-if redis.call('EXISTS', KEYS[2]) == 1 then
-  local time = redis.call('TIME')
-  if ARGV[2] ~= '' then
-    redis.call('ZREM', KEYS[2], ARGV[2])
-    redis.call('ZREM', KEYS[3], ARGV[2])
-  end
-  local head = live_head(KEYS[2], KEYS[3], math.floor(time[1] * 1000 + time[2] / 1000))
-  if head and (mine or not lock) then
-    wake(ARGV[4], head, mine and keep or 0)
-  end
+local time = redis.call('TIME')
+local millis = math.floor(time[1] * 1000 + time[2] / 1000)
+
+if ARGV[2] ~= '' then
+  local member = ARGV[2] .. ' ' .. ARGV[1]
+  redis.call('ZREM', KEYS[3], member)
+  redis.call('ZREM', KEYS[4], member)
+end
+if gone > 0 then
+  -- A request that comes later must find that the claim is over.
+  redis.call('ZADD', KEYS[4], millis + gone, '! ' .. ARGV[1])
+  keep_for(KEYS[4], gone)
+  mark(KEYS[2], fence, lock)
 end
 
+local head = live_head(KEYS[3], KEYS[4], millis)
+if head and (mine or not lock) then
+  wake(head, mine and keep or 0)
+end
 return mine and 1 or 0

@@ -1,6 +1,6 @@
-import type { Clock, Timer } from '@holdfast/core';
+import type { Claim, Clock, Timer } from '@holdfast/core';
 
-/** Whether a waiter should look again. */
+/** Whether a candidate should look again. */
 type Turn =
   | { readonly kind: 'wait' }
   | { readonly kind: 'come' }
@@ -9,22 +9,30 @@ type Turn =
 const WAIT: Turn = { kind: 'wait' };
 const COME: Turn = { kind: 'come' };
 
-/** One claim that may wait, from before its first attempt until its grant or release. */
-export class Waiter {
+/** A claim on its way to the lock, from before its first attempt until its grant or release. */
+export class Candidate {
   readonly name: string;
-  /** Its place in the queue is under this name. */
-  readonly member: string;
-  /** When its place was last known to be alive; undefined while it has none. */
+  readonly owner: string;
+  /** Attempts under way. */
+  pending = 0;
+  /** An attempt was left without an answer: the server may still execute it. */
+  unanswered = false;
+  /** When its place in the queue was last known to be alive; undefined while it has none. */
   seenAt: number | undefined;
   readonly #clock: Clock;
-  #turn: Turn = WAIT;
+  #turn = WAIT;
   #settle: (() => void) | undefined;
   #alarm: { readonly at: number; readonly timer: Timer } | undefined;
 
-  constructor(name: string, member: string, clock: Clock) {
-    this.name = name;
-    this.member = member;
+  constructor(claim: Claim, clock: Clock) {
+    this.name = claim.name;
+    this.owner = claim.owner;
     this.#clock = clock;
+  }
+
+  /** What was sent for it may be executed after its release. */
+  get unsettled(): boolean {
+    return this.unanswered || this.pending > 0;
   }
 
   /** Before an attempt: only what comes from now on is news. */
@@ -62,12 +70,6 @@ export class Waiter {
     const turn = this.#turn;
     this.forget();
     if (turn.kind === 'failed') throw turn.error;
-  }
-
-  /** It waits no more. */
-  leave(): void {
-    this.come();
-    this.#cancelAlarm();
   }
 
   #decided(signal: AbortSignal): Promise<void> {
