@@ -59,7 +59,8 @@ export async function install() {
 
 /** Builds every package, or one package and what it needs. */
 export async function build(...filter) {
-  const code = await tool('turbo', 'run', 'build', '--output-logs=errors-only', ...filter);
+  // Started by the package manager, since turbo looks for its program.
+  const code = await pnpm('exec', 'turbo', 'run', 'build', '--output-logs=errors-only', ...filter);
   if (code !== 0) fail(`the build failed (exit code ${code})`);
 }
 
