@@ -72,7 +72,7 @@ type Place = Pick<Target, 'hosts' | 'tls' | 'username' | 'password'>;
 
 /** Several hosts with ports are no URL to a WHATWG parser: it is taken apart as text. The password is never shown. */
 function parseUrl(url: string): Place {
-  const parts = /^(etcds?):\/\/(?:([^@/?#]*)@)?([^/?#]*)\/?(?:\?([^#]*))?$/i.exec(url);
+  const parts = /^(etcds?):\/\/(?:([^/?#]*)@)?([^/?#@]*)\/?(?:\?([^#]*))?$/i.exec(url);
   if (parts === null)
     throw new ConfigError('etcd.url is not of the form etcd://user:password@h1:2379,h2:2379');
   const { 1: scheme = '', 2: userInfo, 3: hosts = '', 4: query = '' } = parts;
@@ -80,12 +80,12 @@ function parseUrl(url: string): Place {
     throw new ConfigError(
       `etcd.url has parameters that nobody knows: ${[...new URLSearchParams(query).keys()].join(', ')}`,
     );
-  const [username, ...password] = userInfo?.split(':') ?? [];
+  const [, username, password] = /^([^:]*)(?::(.*))?$/.exec(userInfo ?? '') ?? [];
   return {
     hosts: hosts.split(',').map(hostOf),
     tls: scheme.toLowerCase() === 'etcds',
-    username: username === undefined ? undefined : decode(username),
-    password: username === undefined ? undefined : decode(password.join(':')),
+    username: userInfo === undefined || username === undefined ? undefined : decode(username),
+    password: password === undefined ? undefined : decode(password),
   };
 }
 

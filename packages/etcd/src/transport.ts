@@ -102,7 +102,7 @@ export class Transport {
         stream.cancel();
       }
     };
-    return this.call('keep a lease alive', send, timeout);
+    return this.call('keep a lease alive', send, Math.min(timeout ?? this.#timeout, this.#timeout));
   }
 
   /** Opens a stream of watches on the endpoint that seems best. `failed` tells the transport that it went silent. */
