@@ -11,6 +11,7 @@ export const options: Readonly<Record<string, OptionType>> = {
   pool: 'integer',
   retention: 'duration',
   sweepEvery: 'duration',
+  journal: 'string',
 };
 
 /** What may be set, by `createBackend` and `sqlBackend` alike. */
@@ -25,6 +26,11 @@ export interface SqlOptions {
   readonly retention?: number;
   /** ms between sweeps of this instance, on average; 0 for none. Default 1 minute. */
   readonly sweepEvery?: number;
+  /**
+   * SQLite only: `wal` (default), or `delete` on file systems where a write-ahead log does not work, since it needs
+   * shared memory. Every process must say the same.
+   */
+  readonly journal?: 'wal' | 'delete';
 }
 
 /** The options with their defaults. */
@@ -45,6 +51,7 @@ export function settingsOf(given: SqlOptions): SqlSettings {
     migrate: given.migrate ?? true,
     retention: given.retention ?? 24 * 60 * 60 * 1000,
     sweepEvery: given.sweepEvery ?? 60_000,
+    journal: given.journal ?? ('wal' as const),
   };
   if (!/^[A-Za-z0-9._-]{1,64}$/.test(settings.prefix)) {
     throw new ConfigError(
@@ -55,6 +62,9 @@ export function settingsOf(given: SqlOptions): SqlSettings {
     throw new ConfigError(
       `sql: table is ${JSON.stringify(settings.table)}; allowed: 1 to 40 of a-z 0-9 _ (the tables' names begin with it)`,
     );
+  }
+  if (!['wal', 'delete'].includes(settings.journal)) {
+    throw new ConfigError(`sql: journal is ${JSON.stringify(settings.journal)}; allowed: wal, delete`);
   }
   for (const name of ['retention', 'sweepEvery'] as const) {
     if (!(settings[name] >= 0)) {

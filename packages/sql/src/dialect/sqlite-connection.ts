@@ -21,6 +21,12 @@ export interface SqliteStatement {
 
 type SqliteConstructor = new (path: string, options: { timeout: number }) => SqliteDatabase;
 
+/**
+ * ms that a statement may block the event loop for others. Without a write-ahead log a commit must wait until readers
+ * have left; one that gave up at once would never come through while many look in. With the log there is no such wait.
+ */
+const PATIENCE = 10;
+
 /** Lends a database for one synchronous piece of work. Throws busy errors at once: nothing may block the event loop. */
 export interface SqliteSource {
   use<T>(work: (database: SqliteDatabase) => T): Promise<T>;
@@ -33,13 +39,15 @@ export interface SqliteSource {
  */
 export class SqliteFile implements SqliteSource {
   readonly #path: string;
+  readonly #journal: 'wal' | 'delete';
   readonly #prepare: (database: SqliteDatabase) => void;
   #opened: { readonly database: SqliteDatabase; readonly identity: string } | undefined;
   #closed = false;
 
   /** @param prepare brings a database that was just opened into shape; may throw busy, then opening starts anew */
-  constructor(path: string, prepare: (database: SqliteDatabase) => void) {
+  constructor(path: string, journal: 'wal' | 'delete', prepare: (database: SqliteDatabase) => void) {
     this.#path = path;
+    this.#journal = journal;
     this.#prepare = prepare;
   }
 
@@ -60,11 +68,11 @@ export class SqliteFile implements SqliteSource {
     this.#drop();
     const Driver = loadDriver();
     mkdirSync(dirname(this.#path), { recursive: true, mode: 0o700 });
-    const database = new Driver(this.#path, { timeout: 0 });
+    const database = new Driver(this.#path, { timeout: this.#journal === 'wal' ? 0 : PATIENCE });
     try {
-      // Readers and the writer do not block each other; a power cut may undo the last grants, whose holders it ends too.
-      database.prepare('PRAGMA journal_mode = WAL').all({});
-      database.exec('PRAGMA synchronous = NORMAL');
+      database.prepare(`PRAGMA journal_mode = ${this.#journal}`).all({});
+      // With a write-ahead log a power cut may undo the last grants, whose holders it ends as well.
+      database.exec(`PRAGMA synchronous = ${this.#journal === 'wal' ? 'NORMAL' : 'FULL'}`);
       this.#prepare(database);
       this.#opened = { database, identity: identify(this.#path) };
       return database;
@@ -94,7 +102,7 @@ export class SqliteKnex implements SqliteSource {
   async use<T>(work: (database: SqliteDatabase) => T): Promise<T> {
     const database = (await this.#knex.client.acquireConnection()) as SqliteDatabase;
     try {
-      return withoutWaiting(database, () => {
+      return hurried(database, () => {
         if (!this.#prepared.has(database)) {
           this.#prepare(database);
           this.#prepared.add(database);
@@ -109,10 +117,10 @@ export class SqliteKnex implements SqliteSource {
   async close(): Promise<void> {}
 }
 
-/** The owner's busy timeout would block the event loop, so it is lifted while we work, and put back. */
-function withoutWaiting<T>(database: SqliteDatabase, work: () => T): T {
+/** The owner's busy timeout would block the event loop for seconds, so ours counts while we work. */
+function hurried<T>(database: SqliteDatabase, work: () => T): T {
   const { timeout } = database.prepare('PRAGMA busy_timeout').get({}) as { timeout: number };
-  database.exec('PRAGMA busy_timeout = 0');
+  database.exec(`PRAGMA busy_timeout = ${PATIENCE}`);
   try {
     return work();
   } finally {
