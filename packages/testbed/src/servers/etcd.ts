@@ -119,6 +119,7 @@ async function start(
     server,
     url: `${scheme}://${credentials}${clients.addresses}`,
     specs,
+    where: partitionable ? 'our-network' : 'anywhere',
     async bringUp(nodes) {
       await startAll(nodes);
       if (rootPassword !== undefined) await enableAuth(nodes, access);

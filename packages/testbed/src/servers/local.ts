@@ -80,7 +80,7 @@ export class LocalRuntime implements Runtime {
   }
 
   get #place() {
-    return { home: this.#home, bind: '127.0.0.1' };
+    return { home: this.#home, bind: '127.0.0.1', machine: '127.0.0.1' };
   }
 
   get #logFile(): string {

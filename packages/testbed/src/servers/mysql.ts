@@ -78,12 +78,12 @@ function mariaDbProcess(port: number, url: string, options: MySqlOptions): Proce
     docker: {
       entryPointArgs: ({ bind }) => ['mariadbd', ...settings(port, bind, options)],
       env: imageAccount('MARIADB'),
+      files: { '/docker-entrypoint-initdb.d/account.sql': ACCOUNT },
     },
   };
 }
 
 function mySqlProcess(port: number, url: string, options: MySqlOptions): ProcessSpec {
-  const command = (bind: string) => ['mysqld', ...settings(port, bind, options)] as const;
   return {
     server: 'mysql',
     name: 'mysql',
@@ -91,7 +91,11 @@ function mySqlProcess(port: number, url: string, options: MySqlOptions): Process
     url,
     command: ({ bind }) => ['mysqld', ...settings(port, bind, options)],
     ready: () => askMySql(url),
-    docker: { entryPointArgs: ({ bind }) => command(bind), env: imageAccount('MYSQL') },
+    docker: {
+      entryPointArgs: ({ bind }) => ['mysqld', ...settings(port, bind, options)],
+      env: imageAccount('MYSQL'),
+      files: { '/docker-entrypoint-initdb.d/account.sql': ACCOUNT },
+    },
   };
 }
 
@@ -115,7 +119,7 @@ function settings(port: number, bind: string, options: MySqlOptions): string[] {
   }).map(([name, value]) => `--${name.replaceAll('_', '-')}=${value}`);
 }
 
-/** What the official images make an account of. Killing connections of others takes more than that: see `grants`. */
+/** What the official images make an account of. Killing connections of others takes more: see `ACCOUNT`. */
 function imageAccount(prefix: 'MARIADB' | 'MYSQL'): Readonly<Record<string, string>> {
   return {
     [`${prefix}_ROOT_PASSWORD`]: 'holdfast',

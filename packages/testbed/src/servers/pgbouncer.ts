@@ -33,10 +33,10 @@ export async function startPgBouncer(options: PgBouncerOptions): Promise<ServerH
         name: 'pgbouncer',
         port: port.number,
         url,
-        files: ({ home, bind }) => ({
+        files: ({ home, bind, machine }) => ({
           'pgbouncer.ini': [
             '[databases]',
-            `${database} = host=${behind.hostname} port=${behind.port} dbname=${database}`,
+            `${database} = host=${behind.hostname === '127.0.0.1' ? machine : behind.hostname} port=${behind.port} dbname=${database}`,
             '[pgbouncer]',
             ...Object.entries({
               listen_addr: bind,
@@ -60,8 +60,6 @@ export async function startPgBouncer(options: PgBouncerOptions): Promise<ServerH
         local: { user: 'postgres' },
       },
     ],
-    // It reaches its server on the loopback address, which is another one in a container.
-    where: 'local',
     release: () => port.release(),
   });
 }

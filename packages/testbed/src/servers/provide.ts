@@ -14,8 +14,11 @@ export interface Provided {
 }
 
 export interface ProvideOptions {
-  /** `local` for what a container cannot do. Default `anywhere`. */
-  readonly where?: 'anywhere' | 'local';
+  /**
+   * `our-network` where the processes must reach proxies of ours, `local` for what no container can do. Default
+   * `anywhere`.
+   */
+  readonly where?: 'anywhere' | 'our-network' | 'local';
 }
 
 /**
@@ -31,7 +34,7 @@ export async function provide(
 ): Promise<Provided> {
   const forced = process.env.HOLDFAST_TEST_PROVIDER;
   const engine = where === 'local' || forced === 'local' ? undefined : await findEngine();
-  if (engine === undefined) {
+  if (engine === undefined || (where === 'our-network' && !engine.sharesLoopback)) {
     if (forced === 'docker') throw new Error(`No Docker engine answers, which was to run ${server}.`);
     needPrograms(server);
     return local(specs);

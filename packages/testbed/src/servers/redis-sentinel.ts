@@ -104,6 +104,7 @@ export async function startRedisSentinel(options: RedisSentinelOptions = {}): Pr
     server: 'redis-sentinel',
     url: redisUrl(addressList(knownSentinels), { scheme: '+sentinel', password, path: `/${PRIMARY_NAME}` }),
     specs: [...dataSpecs, ...sentinelSpecs],
+    where: proxied ? 'our-network' : 'anywhere',
     async bringUp(nodes) {
       const [first, ...others] = nodes.slice(0, dataSpecs.length);
       await first?.start();

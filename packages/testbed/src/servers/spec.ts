@@ -6,6 +6,8 @@ export interface Place {
   readonly home: string;
   /** The address to listen on: loopback, or in a container every one. */
   readonly bind: string;
+  /** The address by which it reaches other servers on this machine. */
+  readonly machine: string;
 }
 
 /** One server process, said once for every provider. */
@@ -37,5 +39,7 @@ export interface ProcessSpec {
     /** Replaces `command` where the image has an entry point of its own that must run: its arguments. */
     readonly entryPointArgs?: (place: Place) => readonly string[];
     readonly env?: Readonly<Record<string, string>>;
+    /** By absolute path, for entry points that look for them. */
+    readonly files?: Readonly<Record<string, string>>;
   };
 }

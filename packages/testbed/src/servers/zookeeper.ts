@@ -105,6 +105,7 @@ async function start(
     server,
     url: `zookeeper://${clients.addresses}`,
     specs,
+    where: partitionable ? 'our-network' : 'anywhere',
     async release() {
       await links.stop();
       clients.release();

@@ -3,40 +3,41 @@
  * process closes however that process ends, even by kill −9, and then everything goes. In a session of its own, so
  * that an interrupt typed at the terminal does not end it before its work is done.
  */
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync, rmSync } from 'node:fs';
-import type { ProcessOptions, Report, Request } from './messages.js';
+import { request } from 'node:http';
+import type { FinalRequest, ProcessOptions, Report, Request } from './messages.js';
 import { signalTree } from './process-tree.js';
 
 const running = new Map<number, ChildProcess>();
 const adopted = new Set<number>();
 const owned = new Set<string>();
-const atTheEnd = new Map<string, readonly string[]>();
+const atTheEnd = new Map<string, FinalRequest>();
 let ending = false;
 
-process.on('message', (request: Request) => handle(request));
+process.on('message', (message: Request) => handle(message));
 process.on('disconnect', () => void end());
 process.on('SIGTERM', () => void end());
 
-function handle(request: Request): void {
-  switch (request.type) {
+function handle(message: Request): void {
+  switch (message.type) {
     case 'spawn':
-      return void start(request.id, request.process);
+      return void start(message.id, message.process);
     case 'signal':
-      return void signal(request.id, request.key, request.signal);
+      return void signal(message.id, message.key, message.signal);
     case 'own':
-      return void owned.add(request.path);
+      return void owned.add(message.path);
     case 'disown':
-      return void owned.delete(request.path);
+      return void owned.delete(message.path);
     case 'adopt':
-      return void adopted.add(request.pid);
+      return void adopted.add(message.pid);
     case 'release':
-      return void adopted.delete(request.pid);
+      return void adopted.delete(message.pid);
     case 'finally':
-      return void atTheEnd.set(request.key, request.command);
+      return void atTheEnd.set(message.key, message.request);
     case 'forget':
-      return void atTheEnd.delete(request.key);
+      return void atTheEnd.delete(message.key);
   }
 }
 
@@ -82,11 +83,22 @@ async function end(): Promise<void> {
     }),
   );
   for (const pid of adopted) signalTree(pid, 'SIGKILL');
-  for (const [program, ...args] of atTheEnd.values()) {
-    if (program !== undefined) spawnSync(program, args, { stdio: 'ignore', timeout: 30_000 });
-  }
+  await Promise.all([...atTheEnd.values()].map(ask));
   for (const path of owned) rmSync(path, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
   process.exit(0);
+}
+
+/** Resolves with the answer or without: nobody is left to be told of a failure. */
+function ask(options: FinalRequest): Promise<void> {
+  return new Promise((resolve) => {
+    request({ ...options, timeout: 30_000 }, (incoming) => {
+      incoming.resume();
+      incoming.once('close', () => resolve());
+    })
+      .once('error', () => resolve())
+      .once('timeout', () => resolve())
+      .end();
+  });
 }
 
 function report(message: Report): void {

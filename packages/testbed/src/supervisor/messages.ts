@@ -7,9 +7,17 @@ export type Request =
   | { readonly type: 'disown'; readonly path: string }
   /** A process of somebody else's, to be killed when the test process has gone. */
   | { readonly type: 'adopt' | 'release'; readonly pid: number }
-  /** A command to run when the test process has gone, such as the removal of a container. */
-  | { readonly type: 'finally'; readonly key: string; readonly command: readonly string[] }
+  /** An HTTP request to make when the test process has gone, such as the removal of a container. */
+  | { readonly type: 'finally'; readonly key: string; readonly request: FinalRequest }
   | { readonly type: 'forget'; readonly key: string };
+
+export interface FinalRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly socketPath?: string;
+  readonly host?: string;
+  readonly port?: number;
+}
 
 /** Requests that need no answer. */
 export type Notice = Exclude<Request, { readonly id: number }>;
