@@ -4,6 +4,7 @@
  * Every step runs, whatever the ones before it said, so that one run tells all that is wrong.
  */
 import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { EXAMPLES, example } from './examples.mjs';
 import { build, install, root, run, tool } from './workspace.mjs';
 
 const results = `${root}/.holdfast`;
@@ -69,6 +70,7 @@ for (const name of folders) {
 }
 await tests();
 await step('mutants', () => run(process.execPath, ['packages/conformance/dist/mutants/run.js']));
+for (const name of EXAMPLES) await step(`example ${name}`, () => example(name));
 
 for (const failure of failures) console.error(`failed: ${failure}`);
 console.log(`\n${outcome.passed} passed, ${outcome.failed} failed`);
