@@ -3,9 +3,14 @@
 //
 //   node scripts/install-servers.mjs [redis] [etcd] [zookeeper] [postgres] [pgbouncer] [mariadb] [openssl] [faketime]
 //   node scripts/install-servers.mjs --check [names]     only says what is missing
+//
+// Left alone are servers that HOLDFAST_TEST_SKIP names, those that a HOLDFAST_TEST_..._URL names, and, where nothing
+// can be installed but a Docker engine answers, all: then the tests run them in containers.
 
 import { spawnSync } from 'node:child_process';
 import { accessSync, constants, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { get } from 'node:http';
+import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -125,14 +130,41 @@ function isReadable(path) {
   }
 }
 
-function main(args) {
+/** Those that this run of the tests needs on this machine. */
+function needed() {
+  const skipped = (process.env.HOLDFAST_TEST_SKIP ?? '').split(/[\s,]+/);
+  return SERVER_NAMES.filter((name) => {
+    return !skipped.includes(name) && !process.env[`HOLDFAST_TEST_${name.toUpperCase()}_URL`];
+  });
+}
+
+/** Whether a Docker engine answers on the usual socket, or at the address that DOCKER_HOST gives. */
+function engineAnswers() {
+  const [, protocol, address] = /^(\w+):\/\/(.*)$/.exec(process.env.DOCKER_HOST ?? '') ?? [];
+  const [host, port = 2375] = address?.split(':') ?? [];
+  const sockets = ['/var/run/docker.sock', join(homedir(), '.docker/run/docker.sock')];
+  const where =
+    protocol === 'tcp' ? { host, port } : { socketPath: address ?? sockets.find((path) => existsSync(path)) };
+  if (protocol !== 'tcp' && where.socketPath === undefined) return Promise.resolve(false);
+  return new Promise((resolve) => {
+    get({ ...where, path: '/_ping', timeout: 2000 }, (answer) => resolve(answer.resume().statusCode === 200))
+      .once('timeout', () => resolve(false))
+      .once('error', () => resolve(false));
+  });
+}
+
+async function main(args) {
   const check = args[0] === '--check';
   const asked = check ? args.slice(1) : args;
-  const names = asked.length === 0 ? SERVER_NAMES : asked;
+  const names = asked.length === 0 ? needed() : asked;
   if (check) {
     const absent = missing(names);
     console.log(absent.length === 0 ? 'Nothing is missing.' : `Missing: ${absent.join(', ')}`);
     return absent.length === 0 ? 0 : 1;
+  }
+  if (missing(names).length > 0 && !canInstall() && (await engineAnswers())) {
+    console.error('A Docker engine answers: it will run the servers that this machine does not have.');
+    return 0;
   }
   installServers(names);
   return 0;
@@ -140,7 +172,7 @@ function main(args) {
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   try {
-    process.exitCode = main(process.argv.slice(2));
+    process.exitCode = await main(process.argv.slice(2));
   } catch (error) {
     console.error(error.message);
     process.exitCode = 1;

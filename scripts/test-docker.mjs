@@ -58,18 +58,21 @@ async function canPull(name) {
 
 /** An image with the servers of this machine's Debian release, built once for each engine. */
 async function localImage() {
-  const { VERSION_CODENAME: codename } = osRelease();
+  const { ID: id, VERSION_CODENAME: codename } = osRelease();
   const name = `holdfast-test/servers:${codename}`;
   if (await client.image.exists(ImageName.fromString(name))) return name;
   if (process.getuid?.() !== 0 || codename === undefined)
     fail('Building an image needs root on Debian or Ubuntu.');
   if (spawnSync('debootstrap', ['--version']).error !== undefined)
-    run('apt-get', ['install', '-qq', '-y', 'debootstrap']);
+    await run('apt-get', ['install', '-qq', '-y', 'debootstrap']);
   const folder = mkdtempSync(join(tmpdir(), 'holdfast-image-'));
   try {
     console.error(`Building ${name} with redis-server and etcd-server.`);
     const packages = 'redis-server,etcd-server';
-    await run('debootstrap', ['--variant=minbase', `--include=${packages}`, codename, join(folder, 'root')]);
+    // Ubuntu keeps servers in a component of their own.
+    const components = id === 'ubuntu' ? 'main,universe' : 'main';
+    const options = ['--variant=minbase', `--components=${components}`, `--include=${packages}`];
+    await run('debootstrap', [...options, codename, join(folder, 'root')]);
     const archive = join(folder, 'image.tar');
     await run('tar', [
       '-C',
