@@ -1,8 +1,9 @@
+/// <reference path="./node-zookeeper-client.d.ts" />
 import { noop } from 'cockatiel';
 import { Etcd3 } from 'etcd3';
 import { Redis } from 'ioredis';
 import { createConnection } from 'mysql2/promise';
-import zookeeper from 'node-zookeeper-client';
+import { createClient } from 'node-zookeeper-client';
 import pg from 'pg';
 import { describe, expect, test } from 'vitest';
 import { startEtcd } from '../servers/etcd.js';
@@ -49,7 +50,7 @@ describe.concurrent('exactly one answer of one chosen command is lost', { timeou
   test('ZooKeeper', async () => {
     await using server = await startZooKeeper();
     await using proxy = await startProxy({ target: server.node });
-    const client = zookeeper.createClient(proxy.address, { sessionTimeout: 4000, retries: 0 });
+    const client = createClient(proxy.address, { sessionTimeout: 4000, retries: 0 });
     const connected = new Promise((resolve) => client.once('connected', resolve));
     client.connect();
     await connected;

@@ -1,6 +1,6 @@
 import { afterEach, expect, test, vi } from 'vitest';
 import { addressesIn, fromEnvironment, variableOf } from './environment.js';
-import { startRedis } from './redis.js';
+import { type RedisOptions, startRedis } from './redis.js';
 import { skipped } from './skip.js';
 
 afterEach(() => vi.unstubAllEnvs());
@@ -16,7 +16,8 @@ test('a URL in the environment comes first', async () => {
 test('a test that changes its server gets one of its own', () => {
   vi.stubEnv('HOLDFAST_TEST_REDIS_URL', 'redis://db.example');
   expect(fromEnvironment('redis', { own: true })).toBeUndefined();
-  expect(fromEnvironment('redis', { ...{ password: 'x' } })).toBeUndefined();
+  const options: RedisOptions = { password: 'secret' };
+  expect(fromEnvironment('redis', options)).toBeUndefined();
 });
 
 test('a server of somebody else cannot be killed, and the error says what to do', async () => {
