@@ -1,9 +1,9 @@
 import { join } from 'node:path';
-import Database from 'better-sqlite3';
+import Database from 'libsql';
 
 /** A cache that the instances share, such as Redis would be. */
 export function openCache(folder) {
-  const db = new Database(join(folder, 'cache.db'));
+  const db = new Database(join(folder, 'cache.db'), { timeout: 5000 });
   db.exec(
     'CREATE TABLE IF NOT EXISTS cache (key TEXT PRIMARY KEY, value TEXT NOT NULL, fresh INTEGER NOT NULL)',
   );

@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { connect } from '@holdfast/core';
-import Database from 'better-sqlite3';
+import Database from 'libsql';
 import { serve, takes } from '../instances.mjs';
 
-const db = new Database(join(process.argv[2], 'resource.db'));
+const db = new Database(join(process.argv[2], 'resource.db'), { timeout: 5000 });
 const locks = await connect();
 
 const isReady = () => db.prepare("SELECT 1 FROM sqlite_master WHERE name = 'ready'").get() !== undefined;
@@ -34,7 +34,7 @@ async function ensureSetUp() {
 serve(
   async () => ({
     outcome: await ensureSetUp(),
-    countries: db.prepare('SELECT count(*) FROM countries').pluck().get(),
+    countries: db.prepare('SELECT count(*) AS n FROM countries').get().n,
   }),
   () => locks.close(),
 );
