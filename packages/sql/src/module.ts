@@ -107,7 +107,11 @@ function databaseBehind(knex: KnexLike, settings: SqlSettings): SqlDatabase {
 
 function sqliteFile(path: string, settings: SqlSettings): SqlDatabase {
   const file = resolve(path);
-  return sqlite(`the SQLite file ${file}`, (prepare) => new SqliteFile(file, settings.journal, prepare), settings);
+  return sqlite(
+    `the SQLite file ${file}`,
+    (prepare) => new SqliteFile(file, settings.journal, prepare),
+    settings,
+  );
 }
 
 function sqliteKnex(knex: KnexLike, settings: SqlSettings): SqlDatabase {
