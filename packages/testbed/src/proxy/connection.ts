@@ -121,6 +121,8 @@ export class Connection implements ProxyConnection {
   }
 
   end(): void {
+    this.#muted.up = true;
+    this.#muted.down = true;
     for (const socket of [this.#client, this.#server]) {
       socket.end();
       // What still comes is of no interest, but must be read for the end to be seen.
@@ -133,7 +135,8 @@ export class Connection implements ProxyConnection {
     const latency = () => this.#weather.latency(direction);
     from.setNoDelay(true);
     from.once('end', () => this.#lanes[direction].send(() => to.end(), { latency: latency() }));
-    from.once('error', () => this.#lanes[direction].send(() => abort(to), { latency: latency() }));
+    // Any number of times: a socket may fail once more as it is destroyed.
+    from.on('error', () => this.#lanes[direction].send(() => abort(to), { latency: latency() }));
   }
 
   #fromClient(arrived: Buffer): void {
