@@ -114,7 +114,7 @@ export function turned(response: ITxnResponse): Turned {
 /** Puts the key again if nobody has written to it since `mod`. */
 export function replace(claim: { readonly key: Buffer; readonly mod: bigint }, next: Put): ITxnRequest {
   return {
-    compare: [{ key: claim.key, result: 'Equal', target: 'Mod', mod_revision: String(claim.mod) }],
+    compare: [isUntouched(claim)],
     success: [put(next)],
     failure: [one(claim.key)],
   };
@@ -128,10 +128,18 @@ export function confirm(token: bigint, held: Put): ITxnRequest {
 /** Deletes the key if nobody has written to it since `mod`. */
 export function remove(claim: { readonly key: Buffer; readonly mod: bigint }): ITxnRequest {
   return {
-    compare: [{ key: claim.key, result: 'Equal', target: 'Mod', mod_revision: String(claim.mod) }],
+    compare: [isUntouched(claim)],
     success: [{ request_delete_range: { key: claim.key } }],
     failure: [one(claim.key)],
   };
+}
+
+/** Does something if nobody has written to the claim since it was read. */
+export function onlyWhile(
+  claim: { readonly key: Buffer; readonly mod: bigint },
+  work: readonly IRequestOp[],
+): ITxnRequest {
+  return { compare: [isUntouched(claim)], success: [...work] };
 }
 
 /** Deletes the key if it is the claim with this token, whoever owns it by now. */
@@ -159,11 +167,11 @@ export function read(keys: readonly Buffer[]): ITxnRequest {
 
 export const READ_LIMIT = 100;
 
-/** Finds the claim with this token, whatever its key. */
+/** Finds the claim with this token, whatever its key, and the oldest one. */
 export function findToken(range: KeyRange, token: bigint): ITxnRequest {
   const revision = String(token);
   const exactly = { min_create_revision: revision, max_create_revision: revision };
-  return { success: [{ request_range: { ...range, ...exactly } }] };
+  return { success: [{ request_range: { ...range, ...exactly } }, oldest(range)] };
 }
 
 /** All claims of a name, the oldest first. */
@@ -214,6 +222,10 @@ function nearestBefore(range: KeyRange, token: bigint): IRequestOp {
       limit: SIGHT,
     },
   };
+}
+
+function isUntouched({ key, mod }: { readonly key: Buffer; readonly mod: bigint }): ICompare {
+  return { key, result: 'Equal', target: 'Mod', mod_revision: String(mod) };
 }
 
 function isStill(key: Buffer, token: bigint): ICompare {

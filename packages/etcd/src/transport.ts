@@ -114,6 +114,11 @@ export class Transport {
     return { stream, failed: () => this.#suspect(endpoint) };
   }
 
+  /** The same, through this endpoint alone. */
+  through(endpoint: Endpoint): Transport {
+    return new Transport([endpoint], { clock: this.#clock, commandTimeout: this.#timeout });
+  }
+
   close(): void {
     for (const endpoint of this.#endpoints) endpoint.close();
   }
