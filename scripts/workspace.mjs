@@ -18,6 +18,7 @@ const env = {
   TURBO_TELEMETRY_DISABLED: '1',
   DO_NOT_TRACK: '1',
   npm_config_update_notifier: 'false',
+  ...(process.stdout.isTTY ? {} : { NO_COLOR: '1' }),
 };
 
 /** Runs a program at the root and shows what it prints. Resolves to its exit code. */
