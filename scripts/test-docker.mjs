@@ -2,15 +2,13 @@
 // fails without one. Where the engine can pull no image, it builds one from the distribution's packages: Redis and
 // etcd then stand for the others. Needs the packages installed and built.
 
-import { spawn, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
+import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { root, run } from './workspace.mjs';
 
-const root = fileURLToPath(new URL('..', import.meta.url));
 const { getContainerRuntimeClient, ImageName } = createRequire(join(root, 'packages/testbed/package.json'))(
   'testcontainers',
 );
@@ -25,8 +23,8 @@ if (!pulls) {
 // Pulled images are of every kind; the built one holds these two.
 const servers = pulls ? [] : ['-t', 'Redis|etcd|in Docker'];
 // Once as Linux has it, where containers share the machine's network, and once as it is elsewhere.
-const shared = runTests({}, servers);
-const published = runTests({ HOLDFAST_TEST_DOCKER_NETWORK: 'published' }, servers);
+const shared = await runTests({}, servers);
+const published = await runTests({ HOLDFAST_TEST_DOCKER_NETWORK: 'published' }, servers);
 process.exitCode = shared === 0 && published === 0 ? 0 : 1;
 
 async function connect() {
@@ -64,7 +62,7 @@ async function localImage() {
   if (process.getuid?.() !== 0 || codename === undefined)
     fail('Building an image needs root on Debian or Ubuntu.');
   if (spawnSync('debootstrap', ['--version']).error !== undefined)
-    await run('apt-get', ['install', '-qq', '-y', 'debootstrap']);
+    await need('apt-get', 'install', '-qq', '-y', 'debootstrap');
   const folder = mkdtempSync(join(tmpdir(), 'holdfast-image-'));
   try {
     console.error(`Building ${name} with redis-server and etcd-server.`);
@@ -72,16 +70,17 @@ async function localImage() {
     // Ubuntu keeps servers in a component of their own.
     const components = id === 'ubuntu' ? 'main,universe' : 'main';
     const options = ['--variant=minbase', `--components=${components}`, `--include=${packages}`];
-    await run('debootstrap', [...options, codename, join(folder, 'root')]);
+    await need('debootstrap', ...options, codename, join(folder, 'root'));
     const archive = join(folder, 'image.tar');
-    await run('tar', [
+    await need(
+      'tar',
       '-C',
       join(folder, 'root'),
       '--exclude=./var/cache/apt/archives/*.deb',
       '-cf',
       archive,
       '.',
-    ]);
+    );
     const [repo, tag] = name.split(':');
     await finished(await client.container.dockerode.importImage(archive, { repo, tag }));
   } finally {
@@ -104,16 +103,14 @@ function osRelease() {
 }
 
 function runTests(more, filter) {
-  const vitest = createRequire(join(root, 'package.json')).resolve('vitest/vitest.mjs');
+  const vitest = join(root, 'node_modules/vitest/vitest.mjs');
   const args = [vitest, 'run', '--config', 'packages/testbed/vitest.docker.config.ts', ...filter];
-  return spawnSync(process.execPath, args, { cwd: root, stdio: 'inherit', env: { ...environment, ...more } })
-    .status;
+  return run(process.execPath, args, { env: { ...environment, ...more } });
 }
 
 /** Not synchronously: the connection to the engine may end meanwhile, which must be seen. */
-async function run(program, args) {
-  const child = spawn(program, args, { stdio: ['ignore', 2, 2] });
-  const [code] = await once(child, 'exit');
+async function need(program, ...args) {
+  const code = await run(program, args);
   if (code !== 0) fail(`${program} failed with exit code ${code}.`);
 }
 
