@@ -10,6 +10,7 @@ const packages = [
   'zookeeper',
   'cli',
   'otel',
+  'nest',
   'testbed',
   'bench',
 ];
