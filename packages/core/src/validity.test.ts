@@ -48,4 +48,13 @@ describe('the clock of validity', () => {
     manual.setWall(60_000);
     expect(clock.now()).toBe(before + 10_000);
   });
+
+  it('counts a suspension during which the wall clock was set back', () => {
+    const manual = new ManualClock();
+    const clock = new SuspensionAwareClock(manual);
+    const before = clock.now();
+    manual.suspend(10_000);
+    manual.setWall(-3_600_000);
+    expect(clock.now()).toBe(before + 10_000);
+  });
 });

@@ -19,13 +19,13 @@ export function validUntil(from: number, validFor: number): number {
   return from + validFor - margin(validFor);
 }
 
-/** A jump of the wall clock against the monotonic one that is worth a look at the clock that counts suspension. */
+/** A jump of the wall clock against the monotonic one, either way, that is worth a look at the clock that counts suspension. */
 const JUMP = 20;
 
 /**
  * A clock whose `now()` counts the time that the machine was suspended. The monotonic clock may stand still then,
- * while the server's goes on. A wall clock that ran ahead is only the occasion to look: it may have been set by hand,
- * so the time counts only if the clock since boot ran ahead too.
+ * while the server's goes on. A wall clock that jumped is only the occasion to look: it may have been set by hand,
+ * so the time counts only if the clock since boot ran ahead. A jump backwards is looked at too: it may hide a suspension.
  */
 export class SuspensionAwareClock implements Clock {
   readonly #clock: Clock;
@@ -43,7 +43,7 @@ export class SuspensionAwareClock implements Clock {
   now(): number {
     const now = this.#clock.now();
     const wallAhead = this.#clock.wall() - now;
-    if (wallAhead - this.#wallAhead > JUMP) {
+    if (Math.abs(wallAhead - this.#wallAhead) > JUMP) {
       const uptimeAhead = this.#clock.uptime() - now;
       const suspended = uptimeAhead - this.#uptimeAhead;
       if (suspended > JUMP) {
