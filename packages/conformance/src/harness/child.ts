@@ -12,6 +12,8 @@ const WORKER = new URL(
 
 const STARTED_WITHIN = 30_000;
 
+let lastStart: Promise<unknown> = Promise.resolve();
+
 type Options = Omit<AcquireOptions, 'signal'>;
 
 /** How a child process ended. */
@@ -59,7 +61,14 @@ export class Child {
     });
   }
 
-  static async start(spec: ChildSpec, prefix: string): Promise<Child> {
+  /** One after another: many that start at once would take the processor from holds that must be renewed. */
+  static start(spec: ChildSpec, prefix: string): Promise<Child> {
+    const started = lastStart.then(() => Child.#start(spec, prefix));
+    lastStart = started.catch(() => undefined);
+    return started;
+  }
+
+  static async #start(spec: ChildSpec, prefix: string): Promise<Child> {
     const child = new Child();
     try {
       await within('a child process starts', child.#order({ op: 'open', spec, prefix }), STARTED_WITHIN);
