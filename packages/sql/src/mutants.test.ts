@@ -39,8 +39,8 @@ const POSTGRES: Readonly<Record<string, Mutant>> = {
   },
   'the queue is not looked at': {
     rule: 'nobody overtakes a live waiter, not even without queueing',
-    from: /SELECT now, EXISTS \(SELECT 1 FROM \S+ WHERE id = :id.*?\)\s+OR EXISTS/s,
-    to: 'SELECT now, EXISTS',
+    from: /SELECT now, EXISTS \(SELECT 1 FROM \S+ WHERE id = :id AND/,
+    to: 'SELECT now, EXISTS (SELECT 1 FROM holdfast_waiters WHERE false AND id = :id AND',
   },
   'the dead wait on': {
     rule: 'a dead waiter blocks nobody',
@@ -132,13 +132,13 @@ const MYSQL: Readonly<Record<string, Mutant>> = {
   },
   'the queue is not looked at': {
     rule: 'nobody overtakes a live waiter, not even without queueing',
-    from: /\(EXISTS \(SELECT 1 FROM \S+ AS w WHERE .*?\)\s+OR EXISTS/s,
-    to: '(EXISTS',
+    from: /SELECT EXISTS \(SELECT 1 FROM (\S+) AS w WHERE/,
+    to: 'SELECT EXISTS (SELECT 1 FROM $1 AS w WHERE 0 AND',
   },
   'the dead wait on': {
     rule: 'a dead waiter blocks nobody',
-    from: /w\.id = :id AND w\.alive_until > TIMESTAMPDIFF\(.*?\(6\)\) AND w\.ticket/,
-    to: 'w.id = :id AND w.ticket',
+    from: /(SELECT EXISTS \(SELECT 1 FROM \S+ AS w WHERE w\.id = :id) AND w\.alive_until > TIMESTAMPDIFF\(.*?\(6\)\)/,
+    to: '$1',
   },
   'a dead place is revived': {
     rule: 'a place that died is joined again at the end',

@@ -87,7 +87,7 @@ export class MysqlDialect implements ServerDialect<MysqlConnection> {
   }
 
   async take(connection: MysqlConnection, key: Key, claim: Claim, place: Standing): Promise<Taken> {
-    const { insertId } = await this.#change(connection, this.#sql.take, {
+    const { insertId } = await this.#change(connection, place.placed ? this.#sql.take : this.#sql.takeNew, {
       id: key.id,
       prefix: Buffer.from(key.prefix),
       name: Buffer.from(key.name),
@@ -408,6 +408,16 @@ const REFUSED = 1;
 /** Whole microseconds since the epoch, the same throughout a statement, in no time zone. */
 const NOW = `TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))`;
 
+interface TakeParameters {
+  readonly id: Buffer;
+  readonly prefix: Buffer;
+  readonly name: Buffer;
+  readonly owner: Buffer;
+  readonly metadata: Buffer | null;
+  readonly ttl: string;
+  readonly mark: string;
+}
+
 type MysqlStatements = ReturnType<typeof statements>;
 
 function statements({ locks, waiters }: Tables) {
@@ -415,30 +425,21 @@ function statements({ locks, waiters }: Tables) {
   const integer = (name: string) => `CAST(:${name} AS SIGNED)`;
   const ownTicket = `(SELECT o.ticket FROM ${waiters} AS o WHERE o.id = :id AND o.owner = :owner AND o.alive_until > ${NOW})`;
   const before = `w.id = :id AND w.alive_until > ${NOW} AND w.ticket < COALESCE(${ownTicket}, 9223372036854775807)`;
-  const blocked = `(EXISTS (SELECT 1 FROM ${waiters} AS w WHERE ${before})
-    OR EXISTS (SELECT 1 FROM ${waiters} AS g WHERE g.id = :id AND g.owner = :owner AND g.gone_until > 0))`;
   const mine = 'l.owner <=> :owner';
   const free = '(l.expires <= t.now AND NOT t.blocked)';
   const rest = `GREATEST(0, expires - ${NOW}) AS rest`;
-  return {
-    // "blocked": somebody alive is before us in the queue, or we have been buried. A row that is not there yet is made
-    // free then. MySQL assigns from left to right, each seeing what came before: first the token, by owner and expiry
-    // as they were; the owner; last the expiry, by the owner as it is now.
-    take: question<{
-      id: Buffer;
-      prefix: Buffer;
-      name: Buffer;
-      owner: Buffer;
-      metadata: Buffer | null;
-      ttl: string;
-      mark: string;
-    }>(
+  // "blocked": somebody alive is before us in the queue, or we have been buried. A row that is not there yet is made
+  // free then. MySQL assigns from left to right, each seeing what came before: first the token, by owner and expiry
+  // as they were; the owner; last the expiry, by the owner as it is now.
+  const take = (blockers: string) =>
+    question<TakeParameters>(
       `
       INSERT INTO ${locks} (id, prefix, name, owner, fence, acquired, expires, metadata, queued, forced)
       SELECT :id, :prefix, :name, IF(t.blocked, NULL, :owner), IF(t.blocked, t.now + 0 * LAST_INSERT_ID(${REFUSED}),
         LAST_INSERT_ID(t.now)), t.now, IF(t.blocked, t.now, t.now + ${integer('ttl')}), IF(t.blocked, NULL, :metadata),
         ${integer('mark')}, 0
-      FROM (SELECT ${blocked} AS blocked, ${NOW} AS now) AS t
+      FROM (SELECT EXISTS (SELECT 1 FROM ${waiters} AS w WHERE ${blockers}) OR EXISTS (SELECT 1 FROM ${waiters} AS g
+          WHERE g.id = :id AND g.owner = :owner AND g.gone_until > 0) AS blocked, ${NOW} AS now) AS t
       ON DUPLICATE KEY UPDATE
         fence = IF(${mine}, LAST_INSERT_ID(l.fence), IF(${free}, LAST_INSERT_ID(GREATEST(l.fence + 1, t.now)),
           l.fence + 0 * LAST_INSERT_ID(${REFUSED}))),
@@ -447,7 +448,11 @@ function statements({ locks, waiters }: Tables) {
         owner = IF(${mine} OR ${free}, :owner, l.owner),
         expires = IF(${mine}, GREATEST(l.expires, t.now + ${integer('ttl')}), l.expires),
         queued = GREATEST(l.queued, ${integer('mark')})`.replaceAll('l.', `${locks}.`),
-    ),
+    );
+  return {
+    // Who has no place yet is behind all who wait.
+    takeNew: take(`w.id = :id AND w.alive_until > ${NOW}`),
+    take: take(before),
     refusal: question<{ id: Buffer; owner: Buffer }>(`
       SELECT l.owner, CAST(l.acquired AS CHAR) AS acquired, ${rest}, ${ownTicket} AS ticket,
         (SELECT COUNT(*) FROM (SELECT 1 FROM ${waiters} AS w WHERE ${before} LIMIT ${FAR}) AS a) AS ahead

@@ -81,7 +81,7 @@ export class PostgresDialect implements ServerDialect<PostgresConnection> {
   }
 
   async take(connection: PostgresConnection, key: Key, claim: Claim, place: Standing): Promise<Taken> {
-    const [row] = await this.#rows(connection, this.#sql.take, {
+    const [row] = await this.#rows(connection, place.placed ? this.#sql.take : this.#sql.takeNew, {
       ...key,
       name: Buffer.from(key.name),
       owner: claim.owner,
@@ -90,7 +90,7 @@ export class PostgresDialect implements ServerDialect<PostgresConnection> {
       mark: place.ticket ?? 0,
     });
     if (row?.owner === claim.owner) return { granted: true, fencingToken: BigInt(String(row.fence)) };
-    return { granted: false, refusal: refusalOf(row) };
+    return place.placed ? { granted: false, refusal: refusalOf(row) } : { granted: false };
   }
 
   async refusal(connection: PostgresConnection, key: Key, owner: string): Promise<Refusal> {
@@ -298,6 +298,16 @@ function stateOf(name: string, row: Record<string, unknown> | undefined): LockSt
 /** Whole microseconds since the epoch. Not `now()`, which stands still in a transaction; never a date, which has a zone. */
 const NOW = '(extract(epoch from clock_timestamp()) * 1000000)::bigint';
 
+interface TakeParameters {
+  readonly id: Buffer;
+  readonly prefix: string;
+  readonly name: Buffer;
+  readonly owner: string;
+  readonly metadata: Buffer | null;
+  readonly ttl: number;
+  readonly mark: number;
+}
+
 type PostgresStatements = ReturnType<typeof statements>;
 
 function statements({ locks, waiters }: Tables) {
@@ -310,24 +320,15 @@ function statements({ locks, waiters }: Tables) {
     `ARRAY(SELECT w.owner FROM ${waiters} AS w WHERE w.id = ${id} AND alive_until > now ORDER BY ticket)`;
   const mine = 'l.owner = :owner';
   const free = '(l.expires <= excluded.acquired AND excluded.owner IS NOT NULL)';
-  return {
-    version: numbered(`SELECT version() AS version, current_setting('server_version_num') AS number`),
-
-    // "blocked": somebody alive is before us in the queue, or we have been buried. A row that is not there yet is made
-    // free then, and the conflict clause decides in all other cases, on the newest version of the row.
-    take: numbered<{
-      id: Buffer;
-      prefix: string;
-      name: Buffer;
-      owner: string;
-      metadata: Buffer | null;
-      ttl: number;
-      mark: number;
-    }>(`
+  // "blocked": somebody alive is before us in the queue, or we have been buried. A row that is not there yet is made
+  // free then, and the conflict clause decides in all other cases, on the newest version of the row.
+  const take = (blockers: string, rest: string) =>
+    numbered<TakeParameters>(`
       WITH ${clock},
       turn AS MATERIALIZED (
-        SELECT now, EXISTS (SELECT 1 FROM ${waiters} WHERE ${before})
-          OR EXISTS (SELECT 1 FROM ${waiters} WHERE id = :id AND owner = :owner AND gone_until > 0) AS blocked FROM clock
+        SELECT now, EXISTS (SELECT 1 FROM ${waiters} WHERE ${blockers})
+          OR EXISTS (SELECT 1 FROM ${waiters} WHERE id = :id AND owner = :owner AND gone_until > 0) AS blocked
+        FROM clock
       ),
       taken AS (
         INSERT INTO ${locks} AS l (id, prefix, name, owner, fence, acquired, expires, metadata, queued, forced)
@@ -345,8 +346,16 @@ function statements({ locks, waiters }: Tables) {
           queued = greatest(l.queued, excluded.queued)
         WHERE ${mine} OR ${free} OR l.queued < excluded.queued
         RETURNING owner, fence, acquired, expires
-      ),
-      placeless AS (
+      )
+      ${rest}`);
+  return {
+    version: numbered(`SELECT version() AS version, current_setting('server_version_num') AS number`),
+
+    // Who has no place yet is behind all who wait, and asks how things stand only if it must: most locks are free.
+    takeNew: take(`id = :id AND alive_until > now`, 'SELECT owner, fence::text FROM taken'),
+    take: take(
+      before,
+      `, placeless AS (
         DELETE FROM ${waiters} AS w USING taken AS t
         WHERE w.id = :id AND w.owner = :owner AND t.owner = :owner AND w.gone_until = 0
       ),
@@ -358,7 +367,8 @@ function statements({ locks, waiters }: Tables) {
       SELECT owner, fence::text, acquired::text, (expires - now)::text AS rest,
         CASE WHEN owner = :owner THEN NULL ELSE ${ownTicket}::text END AS ticket,
         CASE WHEN owner = :owner THEN 0 ELSE ${ahead} END AS ahead
-      FROM standing, clock`),
+      FROM standing, clock`,
+    ),
     refusal: numbered<{ id: Buffer; owner: string }>(`
       WITH ${clock}
       SELECT l.owner, acquired::text, (expires - now)::text AS rest, ${ownTicket}::text AS ticket, ${ahead} AS ahead
