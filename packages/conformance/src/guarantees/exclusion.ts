@@ -1,10 +1,8 @@
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { LockHandle } from '@holdfast/core';
 import { expect } from 'vitest';
 import type { Guarantee } from '../guarantee.js';
-import { PROMPT, within } from '../harness/time.js';
+import { outcome, PROMPT, within } from '../harness/time.js';
 
 /** At most one handle for a name is held at any moment. */
 export const exclusion: Guarantee = {
@@ -34,6 +32,28 @@ export const exclusion: Guarantee = {
         5 * PROMPT,
       );
       expect({ most, rounds }).toEqual({ most: 1, rounds: 36 });
+    },
+
+    async 'wait-negative-many-holders: a negative wait is refused; of those who wait without limit one holds'(
+      t,
+    ) {
+      const [a, b] = await t.pair();
+      const name = t.name();
+      const refused = Array.from({ length: 5 }, () => outcome(a.acquire(name, { wait: -1 })));
+      expect(await Promise.all(refused)).toMatchObject(
+        refused.map(() => ({ status: 'rejected', reason: { code: 'INVALID_ARGUMENT' } })),
+      );
+      const leaving = new AbortController();
+      const { signal } = leaving;
+      const waits = [a, b, a, b].map((instance) =>
+        outcome(instance.acquire(name, { wait: Infinity, ttl: t.physics.longTtl(), signal })),
+      );
+      await Promise.all([a.event('waiting', name), b.event('waiting', name)]);
+      await within('one is granted', Promise.race(waits));
+      expect(a.seen('acquired', name).length + b.seen('acquired', name).length).toBe(1);
+      leaving.abort();
+      const ended = await Promise.all(waits);
+      expect(ended.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
     },
 
     async 'of many who try at once exactly one is granted'(t) {
@@ -131,7 +151,7 @@ export const exclusion: Guarantee = {
       const a = await t.open();
       const children = await Promise.all([t.child(), t.child()]);
       const name = t.name();
-      const inside = join(tmpdir(), `${t.prefix}.inside`);
+      const inside = t.insidePath();
       // Processes that do not meet exclude each other no more than their declaration says: each has a file of its own.
       const shared = t.physics.capabilities.crossProcess;
       const rounds = 8;

@@ -186,6 +186,26 @@ export const loss: Guarantee = {
       expect(after).toBeLessThan(t.physics.freedAfterDeath(hold.ttl));
     },
 
+    async 'setnx-without-ttl: whenever a process is killed, what it had is free after its ttl'(t) {
+      const a = await t.open();
+      const names = Array.from({ length: 3 }, () => t.name());
+      const ttl = t.physics.shortTtl();
+      for (const [index, name] of names.entries()) {
+        const child = await t.child();
+        const running = outcome(child.compete(name, 10_000, `${t.insidePath()}-${index}`, { ttl }));
+        await within('it has had a turn', child.entered(name));
+        await elapse(7 * index);
+        await child.kill();
+        expect((await running).status).toBe('rejected');
+      }
+      const taken = await within(
+        'all are free',
+        Promise.all(names.map((name) => a.acquire(name))),
+        t.physics.freedAfterDeath(ttl),
+      );
+      expect(taken.map((hold) => hold.isHeld())).toEqual(names.map(() => true));
+    },
+
     async 'crash-waits-long-ttl: however long a dead holder had held, its lock is free after one ttl'(t) {
       const a = await t.open();
       const name = t.name();

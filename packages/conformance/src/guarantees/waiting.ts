@@ -174,6 +174,18 @@ export const waiting: Guarantee = {
       expect((await t.inspect(name)).waiters).toEqual([]);
     },
 
+    async 'mem-timedout-waiters: many waiters that time out leave nothing'(t) {
+      const [a, b] = await t.pair();
+      const name = t.name();
+      const hold = await a.acquire(name, { ttl: t.physics.longTtl() });
+      const waits = Array.from({ length: 100 }, (_, index) => outcome(b.acquire(name, { wait: 1 + index })));
+      const ended = await within('all end', Promise.all(waits), 3 * PROMPT);
+      expect(ended.map(({ status }) => status)).toEqual(waits.map(() => 'rejected'));
+      await t.queueShrinks(name);
+      await hold.release();
+      expect((await within('it can be had', b.acquire(name))).isHeld()).toBe(true);
+    },
+
     async 'zk-nonblocking-cleanup: a try that was refused leaves no entry'(t) {
       const [a, b, c] = await t.trio();
       const name = t.name();

@@ -1,4 +1,7 @@
 import { randomBytes } from 'node:crypto';
+import { rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { LockState, LocksOptions } from '@holdfast/core';
 import type { ChildSpec, ConformanceOptions, ServerFaults } from '../options.js';
 import { Child } from './child.js';
@@ -98,6 +101,15 @@ export class Case {
       throw new Error('the backend crosses processes, so describeConformance needs the option child');
     }
     return typeof child === 'function' ? child() : child;
+  }
+
+  /** A path of this case alone, where a file marks that somebody is inside a lock. */
+  insidePath(): string {
+    const path = join(tmpdir(), `${this.prefix}.inside`);
+    this.atEnd(() =>
+      Promise.all([path, `${path}-0`, `${path}-1`, `${path}-2`].map((each) => rm(each, { force: true }))),
+    );
+    return path;
   }
 
   /** Somebody else who can die. */

@@ -38,7 +38,7 @@ export class Child {
   readonly #process: ChildProcess;
   readonly #pending = new Map<number, Deferred<unknown>>();
   readonly #lost = new Map<string, Deferred<string>>();
-  readonly #waiting: string[] = [];
+  readonly #told: string[] = [];
   readonly #expecting = new Set<() => void>();
   readonly #exited = defer<Exit>();
   #lastId = 0;
@@ -135,16 +135,24 @@ export class Child {
 
   /** Resolves at the `count`th time that this process says that it waits for the name. */
   waiting(name: string, count = 1): Promise<void> {
-    const told = new Promise<void>((resolve) => {
+    return within(`a child process waits for ${JSON.stringify(name)}`, this.#tells(`waiting ${name}`, count));
+  }
+
+  /** Resolves when this process has the lock in `compete` for the first time. */
+  entered(name: string): Promise<void> {
+    return within(`a child process enters ${JSON.stringify(name)}`, this.#tells(`entered ${name}`, 1));
+  }
+
+  #tells(what: string, count: number): Promise<void> {
+    return new Promise<void>((resolve) => {
       const look = (): void => {
-        if (this.#waiting.filter((waited) => waited === name).length < count) return;
+        if (this.#told.filter((told) => told === what).length < count) return;
         this.#expecting.delete(look);
         resolve();
       };
       this.#expecting.add(look);
       look();
     });
-    return within(`a child process waits for ${JSON.stringify(name)}`, told);
   }
 
   get exited(): Promise<Exit> {
@@ -191,13 +199,13 @@ export class Child {
 
   #hear(reply: Reply): void {
     if ('event' in reply) {
-      if (reply.event === 'waiting') {
-        this.#waiting.push(reply.name);
-        for (const look of this.#expecting) look();
+      if (reply.event === 'lost') {
+        void this.lost(reply.owner);
+        this.#lost.get(reply.owner)?.resolve(reply.reason);
         return;
       }
-      void this.lost(reply.owner);
-      this.#lost.get(reply.owner)?.resolve(reply.reason);
+      this.#told.push(`${reply.event} ${reply.name}`);
+      for (const look of this.#expecting) look();
       return;
     }
     const answered = this.#pending.get(reply.id);

@@ -74,6 +74,7 @@ async function compete(order: Extract<Order, { op: 'compete' }>): Promise<Compet
       .lock(order.name)
       .run(async (hold) => {
         tokens.push(String(hold.fencingToken));
+        if (round === 0) send({ event: 'entered', name: order.name });
         if (!enter(order.inside)) {
           overlaps++;
           return;

@@ -54,4 +54,4 @@ export type Reply =
       readonly error: { readonly name: string; readonly code?: string; readonly message: string };
     }
   | { readonly event: 'lost'; readonly owner: string; readonly reason: string }
-  | { readonly event: 'waiting'; readonly name: string };
+  | { readonly event: 'waiting' | 'entered'; readonly name: string };
