@@ -17,6 +17,8 @@ const packages = [
 
 export default defineConfig({
   test: {
+    // Tests wait far more than they compute: for ttls to end, servers to come back.
+    maxWorkers: 4,
     projects: packages.map((name) => ({
       test: {
         name,
