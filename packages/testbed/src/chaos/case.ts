@@ -2,6 +2,7 @@ import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { inspect } from 'node:util';
 import { type CheckResult, checkStory } from '../history/checker.js';
 import { HISTORY_EXTENSION, readHistoryFolder } from '../history/read.js';
 import { monotonicNow, Recorder } from '../history/recorder.js';
@@ -51,12 +52,12 @@ export async function runCase(options: CaseOptions): Promise<CaseResult> {
   const histories = join(folder, 'histories');
   const serverFolder = join(folder, 'server');
   await Promise.all([mkdir(histories), mkdir(serverFolder)]);
-  const running = await target.start({ folder: serverFolder, workers: workersOf(target) });
-  let played: { rounds: number; troubles: readonly string[] };
+  const played = { rounds: 0, troubles: [] as string[] };
   try {
-    played = await play(options, running, histories);
+    await playOnServers(options, { serverFolder, histories, played });
+  } catch (error) {
+    played.troubles.push(`it could not be played to its end: ${inspect(error)}`);
   } finally {
-    await running.stop();
     await rm(serverFolder, { recursive: true, force: true });
   }
   const story = tellStory(readHistoryFolder(histories));
@@ -69,11 +70,30 @@ export async function runCase(options: CaseOptions): Promise<CaseResult> {
   return { backend: target.id, fault: fault.id, ...played, verdict, check, story, folder };
 }
 
+/** How far it came, also when it did not come to its end. */
+interface Played {
+  rounds: number;
+  readonly troubles: string[];
+}
+
+async function playOnServers(
+  options: CaseOptions,
+  scene: { readonly serverFolder: string; readonly histories: string; readonly played: Played },
+): Promise<void> {
+  const { target } = options;
+  const running = await target.start({ folder: scene.serverFolder, workers: workersOf(target) });
+  try {
+    await play(options, running, scene);
+  } finally {
+    await running.stop();
+  }
+}
+
 async function play(
   options: CaseOptions,
   running: RunningTarget,
-  histories: string,
-): Promise<{ rounds: number; troubles: readonly string[] }> {
+  { histories, played }: { readonly histories: string; readonly played: Played },
+): Promise<void> {
   const { target, fault, random, mutant } = options;
   const recorder = new Recorder(join(histories, `testbed${HISTORY_EXTENSION}`), 'testbed');
   const registerLog = new Recorder(join(histories, `registers${HISTORY_EXTENSION}`), 'registers');
@@ -83,6 +103,7 @@ async function play(
   recorder.append({ type: 'levels', phase: 'before', scope: 'server', counts: before });
 
   await using crew = await Crew.start({
+    troubles: played.troubles,
     folder: histories,
     recorder,
     random: random.fork('crew'),
@@ -96,12 +117,11 @@ async function play(
     clocks: fault.clocks === true,
   });
   const started = monotonicNow();
-  let rounds = 0;
-  while (rounds < options.rounds || monotonicNow() - started < options.time) {
-    rounds += 1;
+  while (played.rounds < options.rounds || monotonicNow() - started < options.time) {
+    played.rounds += 1;
     await progress.everyName(boundOf(target, fault));
     await sleep(random.between(0, target.ttl.max / 2));
-    await injectOnce(options, running, { crew, recorder, progress, id: `f${rounds}` });
+    await injectOnce(options, running, { crew, recorder, progress, id: `f${played.rounds}` });
     await crew.replenish();
   }
   await crew.stop();
@@ -109,7 +129,6 @@ async function play(
   recorder.append({ type: 'levels', phase: 'after', scope: 'server', counts: after });
   recorder.close();
   registerLog.close();
-  return { rounds, troubles: crew.troubles };
 }
 
 async function injectOnce(
@@ -119,7 +138,7 @@ async function injectOnce(
 ): Promise<void> {
   const { crew, recorder, progress, id } = scene;
   const [first, ...others] = crew.members;
-  if (first === undefined) throw new Error(`no worker is left: ${crew.troubles.join('; ')}`);
+  if (first === undefined) throw new Error('no worker is left');
   // Most often whoever holds right now: the others have less to lose.
   const holder = crew.members.find(({ name }) => name === progress.lastWriter);
   const victim = holder !== undefined && random.chance(0.7) ? holder : random.pick([first, ...others]);

@@ -11,6 +11,8 @@ import type { WorkerConfig } from './worker-config.js';
 export interface CrewOptions {
   readonly folder: string;
   readonly recorder: Recorder;
+  /** Where to tell of what no worker should do: end by itself, not end when asked to, print something. */
+  readonly troubles: string[];
   readonly random: Random;
   readonly registers: string;
   readonly url: (worker: number) => string;
@@ -40,7 +42,6 @@ export class Crew implements AsyncDisposable {
   readonly #options: CrewOptions;
   readonly #members = new Map<number, CrewMember>();
   readonly #lives = new Map<number, number>();
-  readonly #troubles: string[] = [];
 
   private constructor(options: CrewOptions) {
     this.#options = options;
@@ -55,11 +56,6 @@ export class Crew implements AsyncDisposable {
   /** Those that live, in the order of their numbers. */
   get members(): readonly CrewMember[] {
     return [...this.#members.values()].sort((a, b) => a.index - b.index);
-  }
-
-  /** What no worker should do: end by itself, not end when asked to, print something. */
-  get troubles(): readonly string[] {
-    return this.#troubles;
   }
 
   /** kill −9. Written down before, so that nothing is held against the dead. */
@@ -117,7 +113,7 @@ export class Crew implements AsyncDisposable {
       if (this.#members.get(member.index) !== member) return;
       this.#members.delete(member.index);
       this.#options.recorder.append({ type: 'process-end', of: member.name, how: 'ended' });
-      this.#troubles.push(
+      this.#options.troubles.push(
         `${member.name} ended by itself (${signal ?? code}): ${member.worker.output.trim()}`,
       );
     });
@@ -136,14 +132,17 @@ export class Crew implements AsyncDisposable {
     giveUp.abort();
     if (outcome !== 'stopped') {
       const why = outcome === 'late' ? `was still busy ${STOP_WITHIN} ms after it was asked to end` : outcome;
-      this.#troubles.push(`${member.name} ${why}: ${member.worker.output.trim()}`);
+      this.#options.troubles.push(`${member.name} ${why}: ${lastWords(member)}`);
       if (this.#members.has(member.index)) await this.kill(member);
       return;
     }
     this.#members.delete(member.index);
     await member.worker.stop();
     member.clock?.[Symbol.dispose]();
-    const { output } = member.worker;
-    if (output.trim() !== '') this.#troubles.push(`${member.name} printed: ${output.trim()}`);
+    if (lastWords(member) !== '') this.#options.troubles.push(`${member.name} printed: ${lastWords(member)}`);
   }
+}
+
+function lastWords({ worker }: CrewMember): string {
+  return worker.output.trim();
 }

@@ -30,6 +30,8 @@ interface Cell {
 
 /** How many violations, doubts and troubles of a case are printed. */
 const PRINTED = 8;
+/** And how much of each. */
+const LINE = 300;
 
 const program = new Command('chaos')
   .description('Puts the backends under faults and judges what their holders saw.')
@@ -76,7 +78,8 @@ async function main(options: Options): Promise<number> {
     rows.push(row);
     details.push({ ...row, found: found(result) });
     tell(result, row, options);
-    if (options.svg !== undefined) await draw(result, options, cells.length > 1);
+    if (options.svg !== undefined && result.story.holds.length > 0)
+      await draw(result, options, cells.length > 1);
     if (result.verdict === 'pass' && options.keep !== true)
       await rm(result.folder, { recursive: true, force: true });
     else console.log(`  histories: ${join(result.folder, 'histories')}`);
@@ -142,9 +145,15 @@ function tell(result: CaseResult, row: ReportRow, options: Options): void {
   );
   if (verdict === 'pass') return;
   const lines = found(result);
-  for (const line of lines.slice(0, PRINTED)) console.log(`  ${line}`);
+  for (const line of lines.slice(0, PRINTED)) console.log(`  ${abridged(line)}`);
   if (lines.length > PRINTED) console.log(`  and ${lines.length - PRINTED} more`);
   console.log(`  repeat with: ${command(result, options)}`);
+}
+
+/** On one line; the JSON report has it whole. */
+function abridged(text: string): string {
+  const line = text.replace(/\s+/g, ' ');
+  return line.length <= LINE ? line : `${line.slice(0, LINE)}…`;
 }
 
 function command({ backend, fault }: CaseResult, { seed, rounds, minutes, mutant }: Options): string {

@@ -3,7 +3,15 @@
  * the seed, and writes down what it saw. It is killed, stopped, blocked and cut off while it does.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { connect, type LockHandle, LockLostError, type Locks, LockTimeoutError } from '@holdfast/core';
+import {
+  type ConnectOptions,
+  connect,
+  isHoldfastError,
+  type LockHandle,
+  LockLostError,
+  type Locks,
+  LockTimeoutError,
+} from '@holdfast/core';
 import type { Validity } from '../history/event.js';
 import { observe, Recorder } from '../history/recorder.js';
 import { serveWorker } from '../processes/serve-worker.js';
@@ -15,6 +23,9 @@ import type { WorkerConfig } from './worker-config.js';
 
 /** A change of validity below this is the reading's own noise, and is not written down. */
 const NOISE = 2;
+
+/** ms that the backend may take to be there. */
+const OPEN_WITHIN = 60_000;
 
 /** ms after `close` within which timers and sockets must have gone. */
 const SETTLE_WITHIN = 3_000;
@@ -221,11 +232,21 @@ async function start(config: WorkerConfig): Promise<Worker> {
   const before = countResources();
   recorder.append({ type: 'levels', phase: 'before', scope: config.process, counts: before });
   const { url, mutant } = config;
-  const locks = await connect(
-    url,
-    mutant === undefined ? {} : { backends: await mutantModules(url, mutant) },
-  );
+  const locks = await open(url, mutant === undefined ? {} : { backends: await mutantModules(url, mutant) });
   return new Worker(config, { recorder, locks, registers, before });
+}
+
+/** As an application would start: while its server is away, it tries again. */
+async function open(url: string, options: ConnectOptions): Promise<Locks> {
+  const deadline = performance.now() + OPEN_WITHIN;
+  for (;;) {
+    try {
+      return await connect(url, options);
+    } catch (error) {
+      if (!isHoldfastError(error, 'BACKEND_UNAVAILABLE') || performance.now() > deadline) throw error;
+      await sleep(250);
+    }
+  }
 }
 
 let worker: Worker | undefined;

@@ -141,7 +141,7 @@ function command(id: string, what: string, run: (client: Redis) => Promise<unkno
 
 /**
  * Keys that must not stay, and channels that somebody listens to. A fence's counter stays; marks that end by themselves
- * (of claims given up, of grants forced) may take their time, but must have an end.
+ * (of claims and places given up, of grants forced) may take their time, but must have an end.
  */
 async function leftovers(nodes: readonly ServerNode[]): Promise<Record<string, number>> {
   const counts = { keys: 0, channels: 0 };
@@ -149,7 +149,7 @@ async function leftovers(nodes: readonly ServerNode[]): Promise<Record<string, n
     await askRedis(port, {}, async (client) => {
       for (const key of await client.keys('holdfast:*')) {
         if (key.endsWith(':fence')) continue;
-        const isMark = /:(gone:[^}]*|forced)$/.test(key);
+        const isMark = /:(gone:[^}]*|forced|alive)$/.test(key);
         if (!isMark || (await client.pttl(key)) === -1) counts.keys += 1;
       }
       counts.channels += (await client.pubsub('CHANNELS', 'holdfast:*')).length;

@@ -1,7 +1,6 @@
 import { join } from 'node:path';
-import { connect } from '@holdfast/core';
 import type { ChaosTarget } from '../target.js';
-import { countLocks } from './count-locks.js';
+import { countLocks } from './locks.js';
 
 /** A SQLite file that all workers share. */
 export const sqlite: ChaosTarget = {
@@ -18,10 +17,7 @@ export const sqlite: ChaosTarget = {
     const url = `sqlite:${join(folder, 'locks.db')}`;
     return {
       url: () => url,
-      async leftovers() {
-        await using locks = await connect(url);
-        return countLocks(locks);
-      },
+      leftovers: () => countLocks('sqlite', url),
       stop: async () => {},
     };
   },

@@ -1,10 +1,10 @@
-import { connect } from '@holdfast/core';
 import type { ServerNode } from '../../servers/handle.js';
 import { exchange } from '../../servers/probe.js';
 import { startZooKeeper, startZooKeeperCluster, type ZooKeeperHandle } from '../../servers/zookeeper.js';
 import { anyNode, killed, onlyNode, paused, type Served } from '../server-faults.js';
 import type { ChaosFault, ChaosTarget } from '../target.js';
 import { type Wired, Wires, wireFaults } from '../wire-faults.js';
+import { openLocks } from './locks.js';
 
 type Running = Served & Wired & { readonly servers: ZooKeeperHandle };
 
@@ -53,7 +53,7 @@ export const zookeeperCluster: ChaosTarget<Running> = {
 async function wired(servers: ZooKeeperHandle, workers: number): Promise<Running> {
   const wires = await Wires.start(servers.nodes, workers);
   // The root that stays is made before anything is counted.
-  const locks = await connect(urlOf(servers.connectString));
+  const locks = await openLocks('zookeeper', urlOf(servers.connectString));
   await locks.lock('root').run(() => {});
   await locks.close();
   return {
