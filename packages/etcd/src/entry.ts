@@ -39,6 +39,8 @@ export class Entry {
   readonly strays = new Set<Lease>();
   /** It was serialized: it must outlive this process. */
   detaching = false;
+  /** Giving it back failed: when its lease has gone there is nothing left to give back. */
+  abandoned = false;
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(claim: Claim, key: Buffer, range: KeyRange) {

@@ -120,11 +120,13 @@ export class Keeping {
 
   /** The server does not know the lease: its grants are lost, unless their keys have moved on. */
   async leaseGone(lease: Lease): Promise<void> {
-    const entries = [...this.#session.entries.values()].filter(
-      (entry) => entry.lease === lease && entry.state.kind === 'held',
+    const entries = [...this.#session.entries.values()].filter((entry) => entry.leases.has(lease));
+    for (const entry of entries) if (entry.abandoned) this.#session.forget(entry);
+    const held = entries.filter(
+      (entry) => entry.state.kind === 'held' && entry.lease === lease && !entry.abandoned,
     );
-    const found = await this.#find(entries);
-    for (const entry of entries) {
+    const found = await this.#find(held);
+    for (const entry of held) {
       const stored = found.get(entry);
       if (stored instanceof Error || entry.isHeldAs(stored) || entry.lease !== lease) continue;
       this.#session.forget(entry);

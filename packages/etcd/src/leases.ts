@@ -65,9 +65,10 @@ export class Leases {
   readonly #events: LeaseEvents;
   readonly #live = new Set<Lease>();
   readonly #current = new Map<number, Promise<Lease>>();
+  readonly #ready = new Map<number, Lease>();
+  readonly #closing = new AbortController();
   readonly #background = new Set<Promise<void>>();
   #shortest = 0;
-  #closed = false;
 
   constructor(transport: Transport, clock: Clock, events: LeaseEvents) {
     this.#transport = transport;
@@ -85,8 +86,16 @@ export class Leases {
         this.#use(lease, user);
         return lease;
       }
-      if (this.#current.get(seconds) === current) this.#current.delete(seconds);
+      if (this.#current.get(seconds) === current) this.#forgetCurrent(seconds);
     }
+  }
+
+  /** As `shared`, if there is such a lease already. */
+  sharedIfAny(ttl: number, user: object): Lease | undefined {
+    const lease = this.#ready.get(this.effective(ttl) / 1000);
+    if (lease === undefined || lease.retired) return undefined;
+    this.#use(lease, user);
+    return lease;
   }
 
   /** A lease that serves `user` alone. Nobody keeps it alive unless asked to. */
@@ -134,7 +143,7 @@ export class Leases {
 
   /** Revokes whatever is left, and waits for that. */
   async close(): Promise<void> {
-    this.#closed = true;
+    this.#closing.abort();
     for (const lease of [...this.#live]) this.#discard(lease);
     while (this.#background.size > 0) await Promise.all(this.#background);
   }
@@ -167,7 +176,10 @@ export class Leases {
     if (present !== undefined) return present;
     const granted = this.#grant(seconds, true);
     this.#current.set(seconds, granted);
-    granted.catch(() => this.#current.delete(seconds));
+    granted.then(
+      (lease) => this.#ready.set(seconds, lease),
+      () => this.#current.delete(seconds),
+    );
     return granted;
   }
 
@@ -224,7 +236,7 @@ export class Leases {
   /** The next keep-alive: a third of the ttl after the last answered one, and sooner after a failure. */
   #schedule(lease: Lease, pause?: number): void {
     // Without users it is about to be revoked, and that timer stays.
-    if (!lease.shared || lease.users.size === 0 || this.#closed) return;
+    if (!lease.shared || lease.users.size === 0 || this.#closing.signal.aborted) return;
     lease.timer?.cancel();
     const jitter = 1 - Math.random() * 0.1;
     const due = pause ?? lease.from + (lease.ttl / 3) * jitter - this.#clock.now();
@@ -237,7 +249,13 @@ export class Leases {
     lease.retired = true;
     lease.timer?.cancel();
     if (!this.#live.delete(lease)) return;
+    if (this.#ready.get(lease.ttl / 1000) === lease) this.#forgetCurrent(lease.ttl / 1000);
     this.#revoke(lease);
+  }
+
+  #forgetCurrent(seconds: number): void {
+    this.#current.delete(seconds);
+    this.#ready.delete(seconds);
   }
 
   /** Revokes it for certain: until the server has answered, or the lease must have lapsed. */
@@ -255,10 +273,10 @@ export class Leases {
         return;
       } catch (error) {
         const failure = failureOf(error);
-        if (failure === 'lease-gone' || this.#closed) return;
+        if (failure === 'lease-gone' || this.#closing.signal.aborted) return;
         if (failure === 'refused') return this.#events.report(error as Error);
         if (this.#clock.now() > lease.lastSent + lease.ttl + LAPSE) return;
-        await sleep(this.#clock, pause);
+        await sleep(this.#clock, pause, this.#closing.signal);
       }
     }
   }

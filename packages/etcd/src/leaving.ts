@@ -25,6 +25,7 @@ export class Leaving {
     const entry = this.#session.entries.get(claim.owner) ?? (await this.#recover(claim));
     if (entry === undefined) return false;
     return entry.inTurn(async () => {
+      entry.abandoned = true;
       const released = keepFor > 0 ? await this.#leaveTail(entry, keepFor) : await this.remove(entry);
       this.#session.forget(entry);
       return released;

@@ -1,4 +1,5 @@
 import { type Claim, type Contended, type Grant, sleep } from '@holdfast/core';
+import type { ITxnRequest, ITxnResponse } from 'etcd3';
 import { Entry } from './entry.js';
 import { failureOf } from './errors.js';
 import type { Keeping } from './keeping.js';
@@ -62,7 +63,7 @@ export class Taking {
       const { value } = await this.#session.transact('look at the queue', transactions.read(keys));
       if (transactions.claimsIn(value).some((claims) => claims.length === 0)) return;
       revision = transactions.revisionOf(value);
-      if (entry.place?.retired === true) await entry.inTurn(() => this.#keepPlace(entry));
+      await entry.inTurn(() => this.#leaveRetired(entry));
     }
   }
 
@@ -92,29 +93,42 @@ export class Taking {
       case 'waiting':
         return this.#turn(entry, entry.state.token, lease);
       case 'unknown':
-        return this.#enter(entry, lease, entry.claim.queue);
+        return this.#enter(entry, lease);
     }
   }
 
-  async #enter(entry: Entry, lease: Lease, queue: boolean): Promise<Taken> {
+  async #enter(entry: Entry, lease: Lease): Promise<Taken> {
+    // While nobody of this process waits there is no lease for places, and most locks are free: then the first try is
+    // the smallest one, and only if it is refused another joins the queue.
+    if (entry.claim.queue && this.#placeIfAny(entry) !== undefined) return this.#join(entry, lease);
     entry.since = this.#session.clock.wall();
-    const place = queue ? await this.#placeOf(entry) : undefined;
-    const held = { key: entry.key, value: entry.value('held', lease), lease: lease.id };
-    const waiting = place && { key: entry.key, value: entry.value('waiting', place), lease: place.id };
-    const answer = await this.#sendStraying(
+    const taking = transactions.take(entry.range, this.#held(entry, lease));
+    const entered = transactions.taken(await this.#sendStraying(entry, [lease], taking));
+    const refused = entered.kind === 'refused';
+    if (refused && entry.claim.queue) return this.#join(entry, lease);
+    if (refused && entered.oldest === undefined) return this.#tryPastForeign(entry, lease);
+    return this.#entered(entry, lease, entered);
+  }
+
+  async #join(entry: Entry, lease: Lease): Promise<Taken> {
+    const place = await this.#placeOf(entry);
+    entry.since = this.#session.clock.wall();
+    const waiting = { key: entry.key, value: entry.value('waiting', place), lease: place.id };
+    const joining = transactions.join(entry.range, this.#held(entry, lease), waiting);
+    return this.#entered(
       entry,
-      [lease, place],
-      transactions.enter(entry.range, held, waiting),
+      lease,
+      transactions.joined(await this.#sendStraying(entry, [lease, place], joining)),
     );
-    const entered = transactions.entered(answer, queue);
+  }
+
+  #entered(entry: Entry, lease: Lease, entered: transactions.Entered): Promise<Taken> | Taken {
     switch (entered.kind) {
       case 'taken':
         return this.#granted(entry, lease, entered.revision, entered.revision);
       case 'present':
         return this.#present(entry, entered.own, lease);
       case 'refused':
-        if (entered.oldest === undefined || entered.predecessor === undefined)
-          return this.#tryPastForeign(entry, lease);
         this.#session.forget(entry);
         return contended(entered.oldest);
       case 'queued':
@@ -123,13 +137,17 @@ export class Taking {
     }
   }
 
+  #held(entry: Entry, lease: Lease): transactions.Put {
+    return { key: entry.key, value: entry.value('held', lease), lease: lease.id };
+  }
+
   /** Sends what makes the key. Until an answer says that no try went astray, the key may be made at any later time. */
   async #sendStraying(
     entry: Entry,
-    leases: readonly (Lease | undefined)[],
-    transaction: Parameters<Session['transact']>[1],
-  ) {
-    const suspects = leases.filter((lease) => lease !== undefined && !entry.strays.has(lease)) as Lease[];
+    leases: readonly Lease[],
+    transaction: ITxnRequest,
+  ): Promise<ITxnResponse> {
+    const suspects = leases.filter((lease) => !entry.strays.has(lease));
     for (const lease of suspects) entry.strays.add(lease);
     const { value, strays } = await this.#session.transact('acquire a lock', transaction);
     if (!strays) for (const lease of suspects) entry.strays.delete(lease);
@@ -139,7 +157,7 @@ export class Taking {
   #queued(
     entry: Entry,
     lease: Lease,
-    { oldest, predecessor, ahead, revision }: transactions.Entered & { kind: 'queued' | 'refused' },
+    { oldest, predecessor, ahead, revision }: transactions.Queued,
   ): Promise<Taken> | Contended {
     if (oldest === undefined || predecessor === undefined) return this.#passForeign(entry, revision, lease);
     entry.state = { kind: 'waiting', token: revision, predecessor: predecessor.key, revision };
@@ -161,7 +179,7 @@ export class Taking {
     await this.#session.leases.refresh(lease);
     if (await this.#keeping.move(entry, lease)) return 'granted';
     entry.state = { kind: 'unknown' };
-    return this.#enter(entry, lease, entry.claim.queue);
+    return this.#enter(entry, lease);
   }
 
   async #turn(entry: Entry, token: bigint, lease: Lease): Promise<Taken> {
@@ -187,7 +205,7 @@ export class Taking {
   /** The place was lost while we were paused or cut off: join again, at the end. */
   #rejoin(entry: Entry, lease: Lease): Promise<Taken> {
     entry.state = { kind: 'unknown' };
-    return this.#enter(entry, lease, entry.claim.queue);
+    return this.#enter(entry, lease);
   }
 
   /**
@@ -204,8 +222,8 @@ export class Taking {
       entry.state = { kind: 'waiting', token, predecessor: predecessor.key, revision };
       return contended(claims[0], positionAfter(older));
     }
-    const held = { key: entry.key, value: entry.value('held', lease), lease: lease.id };
-    const answer = await this.#session.transact('acquire a lock', transactions.confirm(token, held));
+    const confirming = transactions.confirm(token, this.#held(entry, lease));
+    const answer = await this.#session.transact('acquire a lock', confirming);
     const { done, own, revision } = transactions.outcome(answer.value);
     if (done) return this.#granted(entry, lease, token, revision);
     return own === undefined ? this.#rejoin(entry, lease) : this.#present(entry, own, lease);
@@ -213,7 +231,7 @@ export class Taking {
 
   /** Foreign keys with a lease among the claims: only a place in the queue tells whether there is anybody before us. */
   async #tryPastForeign(entry: Entry, lease: Lease): Promise<Taken> {
-    const taken = await this.#enter(entry, lease, true);
+    const taken = await this.#join(entry, lease);
     if (taken === 'granted') return taken;
     await this.#leaving.remove(entry);
     this.#session.forget(entry);
@@ -240,25 +258,42 @@ export class Taking {
     return next;
   }
 
-  async #placeOf(entry: Entry): Promise<Lease> {
+  #placeIfAny(entry: Entry): Lease | undefined {
     if (entry.place !== undefined && !entry.place.retired) return entry.place;
+    const place = this.#session.leases.sharedIfAny(PLACE_TTL, entry);
+    if (place !== undefined) entry.leases.add(place);
+    entry.place = place;
+    return place;
+  }
+
+  async #placeOf(entry: Entry): Promise<Lease> {
+    const present = this.#placeIfAny(entry);
+    if (present !== undefined) return present;
     const place = await this.#session.leases.shared(PLACE_TTL, entry);
     entry.leases.add(place);
     entry.place = place;
     return place;
   }
 
-  /** The lease of our place is about to be revoked: move the place to another. */
-  async #keepPlace(entry: Entry): Promise<void> {
-    const { place } = entry;
-    if (entry.state.kind !== 'waiting' || place === undefined) return;
+  /** A lease that is about to be revoked waits for its last user: leave it, with the place in the queue if that is on it. */
+  async #leaveRetired(entry: Entry): Promise<void> {
+    const { lease, place } = entry;
+    if (entry.state.kind !== 'waiting') return;
+    if (lease?.retired === true) {
+      entry.lease = undefined;
+      this.#session.drop(entry, lease);
+    }
+    if (place?.retired === true) await this.#movePlace(entry, place);
+  }
+
+  async #movePlace(entry: Entry, place: Lease): Promise<void> {
     const next = await this.#placeOf(entry);
     const put = { key: entry.key, value: entry.value('waiting', next), lease: next.id };
     const { value } = await this.#session.transact('keep a place', transactions.replace(entry, put));
     const { done, own, revision } = transactions.outcome(value);
-    if (done) entry.mod = revision;
-    else if (own?.owner === entry.claim.owner) entry.mod = own.mod;
     if (done) this.#session.drop(entry, place);
+    // Not so: another write of ours was applied, or the place is lost; the next attempt finds out.
+    entry.mod = done ? revision : (own?.mod ?? entry.mod);
   }
 
   /** The server does not know one of the claim's leases any more: those that are gone are replaced. */

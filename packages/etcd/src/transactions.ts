@@ -20,16 +20,21 @@ export type Entered = Seen &
     | { readonly kind: 'taken' }
     /** Ours was there already. */
     | { readonly kind: 'present'; readonly own: StoredClaim | undefined }
-    | {
-        readonly kind: 'queued' | 'refused';
-        /** Undefined when that key is a foreign one. */
-        readonly oldest: StoredClaim | undefined;
-        /** The one before us in the queue. Undefined when that key is a foreign one. */
-        readonly predecessor: StoredClaim | undefined;
-        /** How many were there before us. */
-        readonly ahead: number;
-      }
+    /** The oldest is undefined when that key is a foreign one. */
+    | { readonly kind: 'refused'; readonly oldest: StoredClaim | undefined }
+    | Queued
   );
+
+/** What a claim meets that has joined the queue. */
+export interface Queued extends Seen {
+  readonly kind: 'queued';
+  /** Undefined when that key is a foreign one. */
+  readonly oldest: StoredClaim | undefined;
+  /** The one before us in the queue. Undefined when that key is a foreign one. */
+  readonly predecessor: StoredClaim | undefined;
+  /** How many were there before us. */
+  readonly ahead: number;
+}
 
 /** What a waiting claim meets when its turn may have come. */
 export type Turned = Seen &
@@ -50,37 +55,45 @@ export type Turned = Seen &
 export const SIGHT = 20;
 
 /**
- * Takes the lock where nobody holds it or waits; joins the queue, or is refused, otherwise. One transaction.
+ * Takes the lock where nobody holds it or waits.
  *
- * A key is free for us when no key in the range has a lease: etcd compares an empty range as a key of zeros. So a
- * foreign key that somebody put among the claims, which has none, does not stand in the way.
+ * It is free for us when no key in the range has a lease: etcd compares an empty range as a key of zeros. So a foreign
+ * key that somebody put among the claims, which has none, does not stand in the way.
  */
-export function enter(range: KeyRange, held: Put, waiting: Put | undefined): ITxnRequest {
-  const look = [newest(range), oldest(range)];
-  const join: ITxnRequest = {
-    compare: [{ key: held.key, result: 'Greater', target: 'Create', create_revision: 0 }],
-    success: [one(held.key)],
-    failure: waiting === undefined ? look : [...look, put(waiting)],
-  };
-  return {
-    compare: [{ ...range, result: 'Equal', target: 'Lease', lease: 0 }],
-    success: [put(held)],
-    failure: [{ request_txn: join }],
-  };
+export function take(range: KeyRange, held: Put): ITxnRequest {
+  return { compare: [isFree(range)], success: [put(held)], failure: [one(held.key), oldest(range)] };
 }
 
-export function entered(response: ITxnResponse, queue: boolean): Entered {
+export function taken(response: ITxnResponse): Entered {
   const revision = revisionOf(response);
   if (response.succeeded) return { kind: 'taken', revision };
-  const joined = response.responses[0]?.response_txn;
-  if (joined === undefined) throw new Error('etcd answered a transaction with another one');
-  const [first, second] = joined.responses.map(keyValues);
-  if (joined.succeeded) return { kind: 'present', own: only(first), revision };
+  const [own, first] = response.responses.map(keyValues);
+  if (own?.length === 1) return { kind: 'present', own: only(own), revision };
+  return { kind: 'refused', oldest: only(first), revision };
+}
+
+/** Takes the lock where nobody holds it or waits, and joins the queue otherwise, unless ours is there already. */
+export function join(range: KeyRange, held: Put, waiting: Put): ITxnRequest {
+  const queueing: ITxnRequest = {
+    compare: [{ key: held.key, result: 'Greater', target: 'Create', create_revision: 0 }],
+    success: [one(held.key)],
+    failure: [newest(range), oldest(range), put(waiting)],
+  };
+  return { compare: [isFree(range)], success: [put(held)], failure: [{ request_txn: queueing }] };
+}
+
+export function joined(response: ITxnResponse): Entered {
+  const revision = revisionOf(response);
+  if (response.succeeded) return { kind: 'taken', revision };
+  const queueing = response.responses[0]?.response_txn;
+  if (queueing === undefined) throw new Error('etcd answered a transaction with another one');
+  const [first, second] = queueing.responses.map(keyValues);
+  if (queueing.succeeded) return { kind: 'present', own: only(first), revision };
   return {
-    kind: queue ? 'queued' : 'refused',
+    kind: 'queued',
     oldest: only(second),
     predecessor: only(first),
-    ahead: Number(joined.responses[0]?.response_range.count ?? 0),
+    ahead: Number(queueing.responses[0]?.response_range.count ?? 0),
     revision,
   };
 }
@@ -222,6 +235,10 @@ function nearestBefore(range: KeyRange, token: bigint): IRequestOp {
       limit: SIGHT,
     },
   };
+}
+
+function isFree(range: KeyRange): ICompare {
+  return { ...range, result: 'Equal', target: 'Lease', lease: 0 };
 }
 
 function isUntouched({ key, mod }: { readonly key: Buffer; readonly mod: bigint }): ICompare {

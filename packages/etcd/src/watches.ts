@@ -63,9 +63,10 @@ export class Watches {
     return () => this.#unwatch(id);
   }
 
+  /** Whoever still watches is told that it is over. */
   close(): void {
     this.#end();
-    this.#watches.clear();
+    this.#giveUp();
   }
 
   #open(): void {
@@ -148,6 +149,10 @@ export class Watches {
     if (kind === 'open') this.#state.stream.cancel();
     this.#state = { kind: 'closed' };
     this.#timer?.cancel();
+    this.#giveUp();
+  }
+
+  #giveUp(): void {
     const watches = [...this.#watches.values()];
     this.#watches.clear();
     for (const { ended } of watches) ended('broken');
