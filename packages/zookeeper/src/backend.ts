@@ -46,8 +46,8 @@ interface Place {
   unsure: boolean;
   /** At the head: the lock is ours. */
   granted: boolean;
-  /** The node is watched: we shall hear when somebody deletes it. */
-  watched: boolean;
+  /** Of a held node: `watched` says that we shall hear when somebody deletes it. */
+  presence: 'unknown' | 'watched' | 'gone';
   /** While waiting for the node ahead to go. */
   turn?: Turn;
   /** The attempt under way, which clean-up must not overtake. */
@@ -136,7 +136,7 @@ class ZooKeeperBackend implements LockBackend {
 
   #newPlace(claim: Claim): Place {
     const parent = `${this.#home}/${encodeName(claim.name)}`;
-    const place: Place = { claim, parent, unsure: false, granted: false, watched: false };
+    const place: Place = { claim, parent, unsure: false, granted: false, presence: 'unknown' };
     this.#places.set(claim.owner, place);
     return place;
   }
@@ -233,7 +233,7 @@ class ZooKeeperBackend implements LockBackend {
     delete place.node;
     place.unsure = false;
     place.granted = false;
-    place.watched = false;
+    place.presence = 'unknown';
   }
 
   /** A refused try leaves nothing behind. */
@@ -293,16 +293,18 @@ class ZooKeeperBackend implements LockBackend {
   async renew(grants: readonly Grant[]): Promise<readonly Renewal[]> {
     return await this.#ask('renew', undefined, async (session, until) => {
       await session.fresh(until);
-      return await Promise.all(grants.map((grant) => this.#renewOne(grant, session, until)));
+      // That the session lives is known here. Whether a node was deleted by force is asked once for each connection;
+      // where thousands of requests are under way, the answer may come after this one, and is told then.
+      const looks = grants.map((grant) => this.#watchOwn(this.#held(grant), session, until));
+      await this.#atMost(session.timeout / 20, Promise.all(looks));
+      return grants.map((grant) => this.#renewal(grant, session));
     });
   }
 
-  /** Asks nothing while the session lives and the node is watched. */
-  async #renewOne(grant: Grant, session: Session, until: number): Promise<Renewal> {
+  #renewal(grant: Grant, session: Session): Renewal {
     const place = this.#held(grant);
-    if (place === undefined) return { renewed: false };
+    if (place === undefined || place.presence === 'gone') return { renewed: false };
     if (place.session !== session) return { renewed: false, reason: 'session' };
-    if (!place.watched && !(await this.#watchOwn(place, session, until))) return { renewed: false };
     return { renewed: true, ...validity(grant.ttl, session) };
   }
 
@@ -311,27 +313,35 @@ class ZooKeeperBackend implements LockBackend {
     return place?.granted === true && place.node?.czxid === fencingToken ? place : undefined;
   }
 
-  async #watchOwn(place: Place, session: Session, until: number): Promise<boolean> {
-    const { node } = place;
-    if (node === undefined) return false;
-    place.watched = true;
-    const stat = await session.watch(node.path, until, () => {
-      place.watched = false;
+  /** Watches a held node, unless it is watched: never rejects. */
+  async #watchOwn(place: Place | undefined, session: Session, until: number): Promise<void> {
+    const node = place?.node;
+    if (place === undefined || node === undefined || place.presence !== 'unknown') return;
+    const gone = (): void => {
+      place.presence = 'unknown';
       if (session.ready && place.node === node && place.leaving === undefined)
         void this.#gone(place, session);
-    });
-    if (stat === undefined) place.watched = false;
-    return stat !== undefined;
+    };
+    // Set before the answer, since the event may come right behind it.
+    place.presence = 'watched';
+    try {
+      const stat = await session.watch(node.path, until, gone);
+      // Unless it was given back meanwhile.
+      if (stat === undefined && place.node === node) await this.#gone(place, session);
+    } catch {
+      place.presence = 'unknown';
+    }
   }
 
   /** A held node was deleted: by force, or with its session, of which the heartbeat tells. */
   async #gone(place: Place, session: Session): Promise<void> {
+    place.presence = 'gone';
     try {
       await session.heartbeat(this.#deadline());
     } catch {
       return;
     }
-    this.#host.lost(place.claim.owner, 'superseded');
+    if (place.leaving === undefined) this.#host.lost(place.claim.owner, 'superseded');
   }
 
   async extend(grant: Grant, ttl: number): Promise<Renewal> {
@@ -541,6 +551,17 @@ class ZooKeeperBackend implements LockBackend {
     } catch (error) {
       throw toBackendError(error, doing, lockName);
     }
+  }
+
+  /** Waits no longer than that; the work goes on, and must not reject. */
+  #atMost(ms: number, work: Promise<unknown>): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = this.#host.clock.setTimer(ms, resolve);
+      void work.then(() => {
+        timer.cancel();
+        resolve();
+      });
+    });
   }
 
   /** Waits no longer than `until`; the work goes on. */

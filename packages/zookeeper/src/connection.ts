@@ -37,6 +37,14 @@ const KNOWN_CODES: ReadonlySet<number> = new Set([
 const SYSTEM_ERROR = -1;
 
 /**
+ * How many requests may be unanswered. Answers come in order, and a heartbeat must not wait behind the ten thousand
+ * requests of a process that holds as many locks until its session counts as silent. A server reads on up to a thousand.
+ */
+const WINDOW = 256;
+
+type Packet = ConnectionManager['packetQueue']['queue'][number];
+
+/**
  * One session's connection: node-zookeeper-client 1.1.3 behind guards against its defects. Only this file knows that
  * client.
  *
@@ -70,6 +78,8 @@ export class Connection {
   #lastError: Error | undefined;
   /** The code in the frame that the client is reading: its own error has only those that it knows. */
   #code = 0;
+  /** What waits until fewer than {@link WINDOW} requests are unanswered. */
+  readonly #backlog: Packet[] = [];
   #inTurn = false;
   readonly #lastOfTurn: (() => void)[] = [];
   readonly #listings = new Map<string, Promise<Response>>();
@@ -141,8 +151,10 @@ export class Connection {
     return this.#request(OP_CODES.GET_DATA, new protocol.GetDataRequest(path, false), path, until);
   }
 
-  setData(path: string, data: Buffer, until: number): Promise<Response> {
-    return this.#request(OP_CODES.SET_DATA, new protocol.SetDataRequest(path, data, -1), path, until);
+  /** @param urgent sent before whatever waits to be sent */
+  setData(path: string, data: Buffer, until: number, urgent = false): Promise<Response> {
+    const payload = new protocol.SetDataRequest(path, data, -1);
+    return this.#request(OP_CODES.SET_DATA, payload, path, until, { urgent });
   }
 
   /**
@@ -167,7 +179,7 @@ export class Connection {
   /** @param watch called once, when a child comes or goes, the node goes, or the connection does */
   watchChildren(path: string, until: number, watch: () => void): Promise<Response> {
     const payload = new protocol.GetChildren2Request(path, true);
-    return this.#request(OP_CODES.GET_CHILDREN2, payload, path, until, watch);
+    return this.#request(OP_CODES.GET_CHILDREN2, payload, path, until, { watch });
   }
 
   /** Forgets a watch. The server's own goes with its node or with the connection. */
@@ -193,7 +205,7 @@ export class Connection {
     payload: object | null,
     path: string,
     until: number,
-    watch?: () => void,
+    { watch, urgent = false }: { readonly watch?: () => void; readonly urgent?: boolean } = {},
   ): Promise<Response> {
     if (this.#state !== 'connected') {
       return Promise.reject(new ZooKeeperError(CODE.connectionLoss, path, { cause: this.#lastError }));
@@ -204,19 +216,40 @@ export class Connection {
         this.#unsend(request);
         reject(new ZooKeeperError(CODE.operationTimeout, path));
       });
-      this.#renumber();
-      this.#endTurnSoon();
-      this.#manager.queue(request, (error, response) => {
+      const callback = (error: Error | null, response?: Response): void => {
         timer.cancel();
         if (error === null && response !== undefined) {
           if (watch !== undefined) this.#watch(path, watch);
-          return resolve(response);
+          resolve(response);
+        } else {
+          const unanswered = response === undefined;
+          const code = unanswered ? CODE.connectionLoss : this.#code;
+          reject(new ZooKeeperError(code, path, { cause: (unanswered && this.#lastError) || error }));
         }
-        const unanswered = response === undefined;
-        const code = unanswered ? CODE.connectionLoss : this.#code;
-        reject(new ZooKeeperError(code, path, { cause: (unanswered && this.#lastError) || error }));
-      });
+        this.#sendMore();
+      };
+      if (urgent) return this.#send({ request, callback });
+      this.#backlog.push({ request, callback });
+      this.#sendMore();
     });
+  }
+
+  #sendMore(): void {
+    while (this.#state === 'connected' && this.#outstanding < WINDOW) {
+      const next = this.#backlog.shift();
+      if (next === undefined) return;
+      this.#send(next);
+    }
+  }
+
+  get #outstanding(): number {
+    return this.#manager.pendingQueue.length + this.#manager.packetQueue.queue.length;
+  }
+
+  #send({ request, callback }: Packet): void {
+    this.#renumber();
+    this.#endTurnSoon();
+    this.#manager.queue(request, callback);
   }
 
   /** Requests of one turn of the event loop leave in one write. */
@@ -234,9 +267,10 @@ export class Connection {
 
   /** A request whose caller has gone must not be sent later. */
   #unsend(request: object): void {
-    const queue = this.#manager.packetQueue.queue;
-    const index = queue.findIndex((packet) => packet.request === request);
-    if (index >= 0) queue.splice(index, 1);
+    for (const queue of [this.#backlog, this.#manager.packetQueue.queue]) {
+      const index = queue.findIndex((packet) => packet.request === request);
+      if (index >= 0) queue.splice(index, 1);
+    }
   }
 
   /** The client counts past 32 bits and then throws; answers are matched in order, so starting again is harmless. */
@@ -371,7 +405,7 @@ export class Connection {
     this.#fault = undefined;
     if (wasOpen) this.#lastError = cause;
     // What was not sent yet must not be sent on the next connection: its callers are told now.
-    const unsent = this.#manager.packetQueue.queue.splice(0);
+    const unsent = [...this.#manager.packetQueue.queue.splice(0), ...this.#backlog.splice(0)];
     const inFlight = this.#manager.pendingQueue.splice(0);
     for (const { callback } of [...inFlight, ...unsent]) callback(new ZooKeeperError(CODE.connectionLoss));
     if (wasOpen) this.#events.disconnected(cause);

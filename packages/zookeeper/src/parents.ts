@@ -6,6 +6,8 @@ import type { Session } from './session.js';
 const LINGER = 2000;
 /** How many nodes are looked at or removed together. */
 const BATCH = 100;
+/** How many nodes each process looks at when it starts: among many processes that is enough. */
+const SWEEP = 1000;
 
 /**
  * Keeps lock parents from piling up. A parent is removed some time after its last use here; the server refuses while
@@ -76,7 +78,8 @@ export class Parents {
   async sweep(home: string): Promise<void> {
     const session = await this.#ready();
     const names = (await session.children(home, this.#deadline())) ?? [];
-    await inBatches(names, async (name) => {
+    const start = Math.floor(Math.random() * Math.max(1, names.length - SWEEP));
+    await inBatches(names.slice(start, start + SWEEP), async (name) => {
       const path = `${home}/${name}`;
       if (this.#closed || this.#known.has(path)) return;
       const stat = await session.stat(path, this.#deadline());

@@ -151,7 +151,7 @@ export class Session {
   async heartbeat(until: number): Promise<void> {
     const sent = this.#clock.now();
     try {
-      await this.#connection.setData(this.#node, NOTHING, until);
+      await this.#connection.setData(this.#node, NOTHING, until, true);
     } catch (error) {
       if (!hasCode(error, CODE.noNode)) throw error;
       await this.#createOwnNode(until);
