@@ -40,7 +40,11 @@ export function familyOf({ client }: KnexLike): Family {
   );
 }
 
-/** A knex's pool, used for one statement at a time. Knex closes it, not we. */
+/**
+ * A knex's pool, used for one statement at a time. The application closes it, not we.
+ *
+ * @param destroy ends a connection in such a way that knex does not lend it again
+ */
 export function knexPool<C extends object>(
   { client }: KnexLike,
   destroy: (connection: C) => void,
@@ -50,11 +54,7 @@ export function knexPool<C extends object>(
       return (await client.acquireConnection()) as C;
     },
     release(connection, broken) {
-      if (broken) {
-        // Knex validates a connection before it lends it again, and drops one with this mark.
-        Object.assign(connection, { __knex__disposed: 'given up by holdfast: no answer in time' });
-        destroy(connection);
-      }
+      if (broken) destroy(connection);
       client.releaseConnection(connection).catch(() => {});
     },
     async close() {},

@@ -105,8 +105,9 @@ type Question<C, T> = (connection: C, dialect: ServerDialect<C>) => Promise<T>;
 /** Messages about turns, where the database has them. */
 export interface Wakeups {
   readonly active: boolean;
-  start(): Promise<void>;
-  stop(): Promise<void>;
+  /** Resolves when it is known whether messages arrive, but after `limit` ms at the latest. */
+  start(limit: number): Promise<void>;
+  stop(): void;
 }
 
 /** What a store on a server is made of. */
@@ -149,17 +150,22 @@ export class ServerStore<C extends object> implements LockStore {
     this.#open = { ...parts, clock: session.clock, late: session.commandTimeout };
     const { connections, dialect, wakeups } = parts;
     const call = connections.begin(undefined, Math.max(OPENING, session.commandTimeout));
-    const messages = wakeups?.start();
-    const product = await connections.use((connection) => dialect.detect(connection), call);
-    if (this.#options.migrate) await connections.use((connection) => dialect.migrate(connection), call);
-    await connections.use((connection) => dialect.probe(connection), call);
-    await messages;
-    return { product, crossProcess: true };
+    const messages = wakeups?.start(session.commandTimeout / 2);
+    try {
+      const product = await connections.use((connection) => dialect.detect(connection), call);
+      if (this.#options.migrate) await connections.use((connection) => dialect.migrate(connection), call);
+      await connections.use((connection) => dialect.probe(connection), call);
+      await messages;
+      return { product, crossProcess: true };
+    } catch (error) {
+      wakeups?.stop();
+      throw error;
+    }
   }
 
   async close(): Promise<void> {
     for (const cancel of this.#buried) cancel();
-    await this.#open?.wakeups?.stop();
+    this.#open?.wakeups?.stop();
     await this.#open?.connections.close();
   }
 

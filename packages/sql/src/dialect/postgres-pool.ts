@@ -67,7 +67,11 @@ export async function ownPostgres(url: string, max: number): Promise<PostgresAcc
 /** A knex's connections; the one that listens is made by knex, outside its pool. */
 export function knexPostgres(knex: KnexLike): PostgresAccess {
   return {
-    pool: knexPool<PostgresConnection>(knex, destroy),
+    pool: knexPool<PostgresConnection>(knex, (client) => {
+      // Knex sees the end of the connection only with the next turn of the event loop, and looks at this mark before.
+      Object.assign(client, { __knex__disposed: 'closed: a statement was not answered in time' });
+      destroy(client);
+    }),
     listening: {
       async connect() {
         const client = (await knex.client.acquireRawConnection()) as PgClient;

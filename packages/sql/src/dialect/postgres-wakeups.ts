@@ -41,7 +41,7 @@ export class PostgresWakeups implements Wakeups {
   readonly #report: (error: Error) => void;
   readonly #stop = new AbortController();
   #active = false;
-  #running: Promise<void> = Promise.resolve();
+  #client: ListeningClient | undefined;
   #proof: { readonly text: string; readonly arrived: () => void } | undefined;
 
   constructor(options: {
@@ -66,16 +66,17 @@ export class PostgresWakeups implements Wakeups {
     return this.#active;
   }
 
-  /** Resolves when it is known whether messages arrive. */
-  start(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#running = this.#run(resolve).finally(resolve);
-    });
+  /** Resolves when it is known whether messages arrive, or after `limit` ms: then it may still turn out that they do. */
+  async start(limit: number): Promise<void> {
+    const known = new AbortController();
+    this.#run(() => known.abort()).catch((error) => this.#report(error as Error));
+    await sleep(this.#clock, limit, known.signal);
   }
 
-  async stop(): Promise<void> {
+  /** What is still on its way ends by itself, when it is answered or its time is over, and finds that nobody listens. */
+  stop(): void {
     this.#stop.abort();
-    await this.#running;
+    if (this.#client !== undefined) this.#source.drop(this.#client);
   }
 
   async #run(settled: () => void): Promise<void> {
@@ -98,6 +99,7 @@ export class PostgresWakeups implements Wakeups {
   async #listen(settled: () => void): Promise<boolean> {
     const { signal } = this.#stop;
     const client = await this.#source.connect();
+    this.#client = client;
     const ended = new AbortController();
     const end = (): void => ended.abort();
     client.on('error', end);
@@ -118,6 +120,7 @@ export class PostgresWakeups implements Wakeups {
       return worked;
     } finally {
       signal.removeEventListener('abort', end);
+      this.#client = undefined;
       this.#source.drop(client);
     }
   }

@@ -181,6 +181,7 @@ export class PostgresDialect implements ServerDialect<PostgresConnection> {
     const rows = await this.#rows(connection, this.#sql.refresh, {
       ids: places.map(({ key }) => key.id),
       owners: places.map(({ owner }) => owner),
+      inbox: this.#inbox(),
     });
     return new Set(rows.map(({ owner }) => String(owner)));
   }
@@ -434,9 +435,10 @@ function statements({ locks, waiters }: Tables) {
         AND (expires > now OR EXISTS (SELECT 1 FROM ${waiters} AS w WHERE w.id = l.id AND w.alive_until > now))
       ORDER BY l.id LIMIT :page`),
 
-    refresh: numbered<{ ids: Buffer[]; owners: string[] }>(`
+    // The inbox too: it changes when messages begin or cease to arrive.
+    refresh: numbered<{ ids: Buffer[]; owners: string[]; inbox: string | null }>(`
       WITH ${clock}
-      UPDATE ${waiters} AS w SET alive_until = now + ${LIVENESS * 1000}
+      UPDATE ${waiters} AS w SET alive_until = now + ${LIVENESS * 1000}, inbox = :inbox::text
       FROM clock, unnest(:ids::bytea[], :owners::text[]) AS p(id, owner)
       WHERE w.id = p.id AND w.owner = p.owner AND w.alive_until > now RETURNING w.owner`),
     peek: numbered<{ ids: Buffer[]; tickets: number[] }>(`
