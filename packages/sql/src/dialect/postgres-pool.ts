@@ -45,6 +45,9 @@ export async function ownPostgres(url: string, max: number): Promise<PostgresAcc
   });
   // An idle connection that breaks leaves the pool by itself; whoever asks next gets another.
   pool.on('error', () => {});
+  // The pool listens only while a connection is idle; one that breaks while it is lent out rejects its statement and
+  // emits this besides, which nobody may leave unheard.
+  pool.on('connect', (client) => client.on('error', () => {}));
   return {
     pool: {
       acquire: () => pool.connect(),
