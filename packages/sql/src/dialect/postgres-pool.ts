@@ -14,6 +14,7 @@ interface PgPool {
   connect(): Promise<PgClient>;
   end(): Promise<void>;
   on(event: 'error', listener: (error: Error) => void): unknown;
+  on(event: 'connect', listener: (client: PgClient) => void): unknown;
 }
 
 interface PgClient extends ListeningClient {
