@@ -18,7 +18,8 @@ import { fileURLToPath } from 'node:url';
 const SERVERS = {
   redis: { programs: ['redis-server'], packages: ['redis-server'] },
   etcd: { programs: ['etcd'], packages: ['etcd-server'] },
-  zookeeper: { programs: ['java', 'zookeeper.jar'], packages: ['zookeeper', 'default-jre-headless'] },
+  // The package named zookeeper would bring a desktop's Java.
+  zookeeper: { programs: ['java', 'zookeeper.jar'], packages: ['libzookeeper-java', 'default-jre-headless'] },
   postgres: { programs: ['postgres', 'initdb'], packages: ['postgresql'] },
   pgbouncer: { programs: ['pgbouncer'], packages: ['pgbouncer'] },
   mariadb: { programs: ['mariadbd', 'mariadb-install-db'], packages: ['mariadb-server'] },
