@@ -119,6 +119,8 @@ const JAVA_OPTIONS = [
   '-XX:+UseSerialGC',
   '-XX:TieredStopAtLevel=1',
   '-Xshare:auto',
+  // Otherwise the virtual machine leaves files in the temporary folder.
+  '-XX:-UsePerfData',
   '-Xmx192m',
   // What a kill of the process loses is what the server had not written, and it writes before it answers.
   '-Dzookeeper.forceSync=no',
