@@ -1,6 +1,6 @@
 export type { AnyClient } from './client.js';
 export { fencedSet, fenceKeyOf, type ScriptClient } from './fenced-set.js';
-export { createBackend, redis, redisBackend } from './module.js';
+export { createBackend, redis, redisBackend, redisQuorumBackend } from './module.js';
 export {
   driverParameters,
   type NatMap,
@@ -9,3 +9,4 @@ export {
   type RedisBackendOptions,
   schemes,
 } from './options.js';
+export type { RedisQuorumOptions } from './quorum/options.js';

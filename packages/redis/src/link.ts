@@ -8,8 +8,10 @@ export interface LinkOptions {
   /** What it leads to, for messages: a host and a port, never a password. */
   readonly target: string;
   readonly clock: Clock;
-  /** ms without any answer after which the connection counts as dead. Also bounds the wait for a connection. */
+  /** ms without any answer after which the connection counts as dead. Also bounds a caller's wait for a connection. */
   readonly patience: number;
+  /** ms that a new connection may take to become ready. Default `patience`. */
+  readonly dialPatience?: number;
   /** This one server is all there is: read-only after a reconnect too, it will not become writable by asking. */
   readonly readOnlyIsFinal?: boolean;
   /** Makes a client that has not connected yet. Called once for each connection. */
@@ -65,6 +67,7 @@ export class Link {
   #client: Client | undefined;
   /** The client that is being connected. */
   #dialing: Client | undefined;
+  #born: Timer | undefined;
   /** Ends a connection that does not become ready. */
   #overdue: Timer | undefined;
   #pause: Timer | undefined;
@@ -154,6 +157,7 @@ export class Link {
     if (this.#closed) return;
     this.#closed = true;
     this.#pause?.cancel();
+    this.#born?.cancel();
     this.#overdue?.cancel();
     this.#watch?.cancel();
     const error = new BackendError('BACKEND_UNAVAILABLE', `the connection to ${this.target} is closed`);
@@ -303,10 +307,11 @@ export class Link {
       (error: unknown) => this.#fail(client, failure ?? (error as Error)),
     );
     // The socket exists one turn later: until it is connected it would keep the process alive.
-    this.#options.clock.setTimer(1, () => client.stream?.unref?.());
+    this.#born = this.#options.clock.setTimer(1, () => client.stream?.unref?.());
     // A server that stands still is still connected to, by its machine, and then says nothing.
-    this.#overdue = this.#options.clock.setTimer(this.#options.patience, () =>
-      this.#fail(client, failure ?? this.#silence(this.#options.patience)),
+    const { dialPatience = this.#options.patience } = this.#options;
+    this.#overdue = this.#options.clock.setTimer(dialPatience, () =>
+      this.#fail(client, failure ?? this.#silence(dialPatience)),
     );
   }
 

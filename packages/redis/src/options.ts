@@ -39,6 +39,10 @@ export const options: Readonly<Record<string, OptionType>> = {
   sentinelPassword: 'string',
   tls: 'object',
   natMap: 'object',
+  clients: 'object',
+  maxTtl: 'duration',
+  restartGrace: 'duration',
+  serverTimeout: 'duration',
 };
 
 /** What ioredis documents for URLs. */
@@ -52,6 +56,8 @@ export const schemes: readonly string[] = [
   'rediss+sentinel',
   'redis+cluster',
   'rediss+cluster',
+  'redis+quorum',
+  'rediss+quorum',
 ];
 
 export interface NodeAddress {

@@ -308,6 +308,379 @@ return redis.call('GET', KEYS[1])
 `,
 };
 
+export const quorumAcquire: Script = {
+  sha: '2a9c30fae427c21475d44ffbec42c87051e13ea4',
+  source: `-- One server's vote for one attempt.
+--
+-- KEYS  1 lock   2 fence   3 gone (the claim's tombstone: the last attempt that is over)
+-- ARGV  1 owner   2 attempt   3 ttl in ms   4 metadata
+--
+-- Returns the token as a string when this server's lock is the attempt's, else { holder, held since, ms left }.
+
+-- Shared by the scripts of a quorum. A lock's value is 'owner#attempt LF token LF acquired (server ms) LF metadata'.
+-- Each attempt of a claim has a number of its own, so that a late request of one cannot act on the grant of another.
+
+-- Whose the value is: owner, attempt, token, and what follows.
+local function parse(value)
+  return string.match(value, '^([^\\n]*)#(%d+)\\n(%d+)\\n(.*)$')
+end
+
+-- Raises the counter, never lowers it. It outlives the last grant by a day: losing it costs nothing, since the server's
+-- clock, in the next token, is past it; where the clock is behind, it lives until the clock has caught up.
+local function raise(key, fence, token, micros)
+  if not fence or tonumber(fence) < token then
+    local keep = 86400000 + math.max(0, math.ceil((token - micros) / 1000))
+    redis.call('SET', key, string.format('%.0f', token), 'PX', keep)
+    return token
+  end
+  return tonumber(fence)
+end
+
+local found = redis.call('MGET', KEYS[1], KEYS[2], KEYS[3])
+local lock, fence, gone = found[1], found[2], found[3]
+
+if gone and tonumber(gone) >= tonumber(ARGV[2]) then
+  return redis.error_reply('GONE this attempt is over')
+end
+
+if lock then
+  local owner, attempt, token, rest = parse(lock)
+  -- The same request again. Its time is left alone: validity counts from the attempt's first request.
+  if owner == ARGV[1] and attempt == ARGV[2] then
+    return token
+  end
+  return { owner, string.match(rest, '^%d+'), redis.call('PTTL', KEYS[1]) }
+end
+
+local time = redis.call('TIME')
+local micros = time[1] * 1000000 + time[2]
+local token = raise(KEYS[2], fence, math.max(micros, fence and tonumber(fence) + 1 or 0), micros)
+local text = string.format('%.0f', token)
+local millis = string.format('%.0f', math.floor(micros / 1000))
+local value = ARGV[1] .. '#' .. ARGV[2] .. '\\n' .. text .. '\\n' .. millis .. '\\n' .. ARGV[4]
+redis.call('SET', KEYS[1], value, 'PX', ARGV[3])
+return text
+`,
+};
+
+export const quorumAdopt: Script = {
+  sha: 'e147b96e97b303bee6dc7f52edc367f14744308b',
+  source: `-- Replaces the owner of a grant on one server, and keeps its token.
+--
+-- KEYS  1 lock   2 fence
+-- ARGV  1 old owner   2 new owner   3 token   4 ttl in ms
+--
+-- Returns 'mine' (also when asked again), 'taken' (somebody else has adopted it) or 'none' (this server has no such
+-- grant, and decides nothing).
+
+-- Shared by the scripts of a quorum. A lock's value is 'owner#attempt LF token LF acquired (server ms) LF metadata'.
+-- Each attempt of a claim has a number of its own, so that a late request of one cannot act on the grant of another.
+
+-- Whose the value is: owner, attempt, token, and what follows.
+local function parse(value)
+  return string.match(value, '^([^\\n]*)#(%d+)\\n(%d+)\\n(.*)$')
+end
+
+-- Raises the counter, never lowers it. It outlives the last grant by a day: losing it costs nothing, since the server's
+-- clock, in the next token, is past it; where the clock is behind, it lives until the clock has caught up.
+local function raise(key, fence, token, micros)
+  if not fence or tonumber(fence) < token then
+    local keep = 86400000 + math.max(0, math.ceil((token - micros) / 1000))
+    redis.call('SET', key, string.format('%.0f', token), 'PX', keep)
+    return token
+  end
+  return tonumber(fence)
+end
+
+local lock = redis.call('GET', KEYS[1])
+if not lock then
+  return 'none'
+end
+local owner, _, token, rest = parse(lock)
+if owner ~= ARGV[1] and owner ~= ARGV[2] then
+  return token == ARGV[3] and owner ~= '' and 'taken' or 'none'
+end
+local time = redis.call('TIME')
+raise(KEYS[2], redis.call('GET', KEYS[2]), tonumber(ARGV[3]), time[1] * 1000000 + time[2])
+local left = math.max(redis.call('PTTL', KEYS[1]), tonumber(ARGV[4]))
+redis.call('SET', KEYS[1], ARGV[2] .. '#0\\n' .. ARGV[3] .. '\\n' .. rest, 'PX', left)
+return 'mine'
+`,
+};
+
+export const quorumConfirm: Script = {
+  sha: '81f76a03ed45d77ff0f589582f4af55849943abe',
+  source: `-- The second step of fencing: this server learns the token of the whole, so that a later majority, which shares a
+-- server with this one, mints a higher token.
+--
+-- KEYS  1 lock   2 fence
+-- ARGV  1 owner   2 attempt   3 token
+--
+-- Returns the counter as a string (higher than the token when this server has seen a higher one: then the token must
+-- be raised), or false when the lock is no longer the attempt's.
+
+-- Shared by the scripts of a quorum. A lock's value is 'owner#attempt LF token LF acquired (server ms) LF metadata'.
+-- Each attempt of a claim has a number of its own, so that a late request of one cannot act on the grant of another.
+
+-- Whose the value is: owner, attempt, token, and what follows.
+local function parse(value)
+  return string.match(value, '^([^\\n]*)#(%d+)\\n(%d+)\\n(.*)$')
+end
+
+-- Raises the counter, never lowers it. It outlives the last grant by a day: losing it costs nothing, since the server's
+-- clock, in the next token, is past it; where the clock is behind, it lives until the clock has caught up.
+local function raise(key, fence, token, micros)
+  if not fence or tonumber(fence) < token then
+    local keep = 86400000 + math.max(0, math.ceil((token - micros) / 1000))
+    redis.call('SET', key, string.format('%.0f', token), 'PX', keep)
+    return token
+  end
+  return tonumber(fence)
+end
+
+local found = redis.call('MGET', KEYS[1], KEYS[2])
+if not found[1] then
+  return false
+end
+local owner, attempt, _, rest = parse(found[1])
+if owner ~= ARGV[1] or attempt ~= ARGV[2] then
+  return false
+end
+local time = redis.call('TIME')
+local fence = raise(KEYS[2], found[2], tonumber(ARGV[3]), time[1] * 1000000 + time[2])
+local left = redis.call('PTTL', KEYS[1])
+if left > 0 then
+  redis.call('SET', KEYS[1], owner .. '#' .. attempt .. '\\n' .. ARGV[3] .. '\\n' .. rest, 'PX', left)
+end
+return string.format('%.0f', fence)
+`,
+};
+
+export const quorumForce: Script = {
+  sha: '88bbec64eaa085aa6bb7bb86942426b51831b9ff',
+  source: `-- Frees the name on one server, whoever holds it.
+--
+-- KEYS  1 lock   2 forced
+-- ARGV  1 only this token, or ''   2 channel to tell that the name is free
+--
+-- Returns 1 if something was freed.
+
+-- Shared by the scripts of a quorum. A lock's value is 'owner#attempt LF token LF acquired (server ms) LF metadata'.
+-- Each attempt of a claim has a number of its own, so that a late request of one cannot act on the grant of another.
+
+-- Whose the value is: owner, attempt, token, and what follows.
+local function parse(value)
+  return string.match(value, '^([^\\n]*)#(%d+)\\n(%d+)\\n(.*)$')
+end
+
+-- Raises the counter, never lowers it. It outlives the last grant by a day: losing it costs nothing, since the server's
+-- clock, in the next token, is past it; where the clock is behind, it lives until the clock has caught up.
+local function raise(key, fence, token, micros)
+  if not fence or tonumber(fence) < token then
+    local keep = 86400000 + math.max(0, math.ceil((token - micros) / 1000))
+    redis.call('SET', key, string.format('%.0f', token), 'PX', keep)
+    return token
+  end
+  return tonumber(fence)
+end
+
+local lock = redis.call('GET', KEYS[1])
+if not lock then
+  return 0
+end
+local _, _, token = parse(lock)
+if ARGV[1] ~= '' and ARGV[1] ~= token then
+  return 0
+end
+redis.call('SET', KEYS[2], token, 'PX', math.max(redis.call('PTTL', KEYS[1]), 1))
+redis.call('DEL', KEYS[1])
+redis.call('PUBLISH', ARGV[2], '0')
+return 1
+`,
+};
+
+export const quorumInspect: Script = {
+  sha: '8a73eb0a025c6dcdb9fb747068e24f8b1f1a26ec',
+  source: `-- What one server has for a name. Reads only.
+--
+-- KEYS  1 lock
+--
+-- Returns false, or { owner, token, held since, ms left, metadata }.
+
+-- Shared by the scripts of a quorum. A lock's value is 'owner#attempt LF token LF acquired (server ms) LF metadata'.
+-- Each attempt of a claim has a number of its own, so that a late request of one cannot act on the grant of another.
+
+-- Whose the value is: owner, attempt, token, and what follows.
+local function parse(value)
+  return string.match(value, '^([^\\n]*)#(%d+)\\n(%d+)\\n(.*)$')
+end
+
+-- Raises the counter, never lowers it. It outlives the last grant by a day: losing it costs nothing, since the server's
+-- clock, in the next token, is past it; where the clock is behind, it lives until the clock has caught up.
+local function raise(key, fence, token, micros)
+  if not fence or tonumber(fence) < token then
+    local keep = 86400000 + math.max(0, math.ceil((token - micros) / 1000))
+    redis.call('SET', key, string.format('%.0f', token), 'PX', keep)
+    return token
+  end
+  return tonumber(fence)
+end
+
+local lock = redis.call('GET', KEYS[1])
+if not lock then
+  return false
+end
+local owner, _, token, rest = parse(lock)
+local since, metadata = string.match(rest, '^(%d+)\\n(.*)$')
+return { owner, token, since, redis.call('PTTL', KEYS[1]), metadata }
+`,
+};
+
+export const quorumRelease: Script = {
+  sha: '887e28d2f3587b3495b098fdf13dc6fcb1dddc94',
+  source: `-- Gives one server's lock back: of all attempts up to a number, so that the last of them ends the claim.
+--
+-- KEYS  1 lock   2 gone (only when a request of the claim may still be under way)
+-- ARGV  1 owner   2 last attempt that is over   3 ms to keep the name taken without owner, or 0
+--       4 channel to tell that the name is free, or ''   5 ms that the tombstone lives
+--
+-- Returns 1 if this call freed it, else 0.
+
+-- Shared by the scripts of a quorum. A lock's value is 'owner#attempt LF token LF acquired (server ms) LF metadata'.
+-- Each attempt of a claim has a number of its own, so that a late request of one cannot act on the grant of another.
+
+-- Whose the value is: owner, attempt, token, and what follows.
+local function parse(value)
+  return string.match(value, '^([^\\n]*)#(%d+)\\n(%d+)\\n(.*)$')
+end
+
+-- Raises the counter, never lowers it. It outlives the last grant by a day: losing it costs nothing, since the server's
+-- clock, in the next token, is past it; where the clock is behind, it lives until the clock has caught up.
+local function raise(key, fence, token, micros)
+  if not fence or tonumber(fence) < token then
+    local keep = 86400000 + math.max(0, math.ceil((token - micros) / 1000))
+    redis.call('SET', key, string.format('%.0f', token), 'PX', keep)
+    return token
+  end
+  return tonumber(fence)
+end
+
+if KEYS[2] then
+  redis.call('SET', KEYS[2], ARGV[2], 'PX', ARGV[5])
+end
+local lock = redis.call('GET', KEYS[1])
+if not lock then
+  return 0
+end
+local owner, attempt, token, rest = parse(lock)
+if owner ~= ARGV[1] or tonumber(attempt) > tonumber(ARGV[2]) then
+  return 0
+end
+if tonumber(ARGV[3]) > 0 then
+  redis.call('SET', KEYS[1], '#0\\n' .. token .. '\\n' .. rest, 'PX', ARGV[3])
+else
+  redis.call('DEL', KEYS[1])
+end
+if ARGV[4] ~= '' then
+  redis.call('PUBLISH', ARGV[4], ARGV[3])
+end
+return 1
+`,
+};
+
+export const quorumRenew: Script = {
+  sha: '1711c732038afb3f8edffebb6c3c56f8f9c77ec1',
+  source: `-- Renews a grant on one server.
+--
+-- KEYS  1 lock   2 fence
+-- ARGV  1 owner   2 attempt   3 token   4 ttl in ms
+--
+-- Returns 'extended', 'absent' (the server has lost it, or never had it) or 'other'. It never creates the key and never
+-- shortens its life. An earlier attempt of the same claim is another: its release may still be under way.
+
+-- Shared by the scripts of a quorum. A lock's value is 'owner#attempt LF token LF acquired (server ms) LF metadata'.
+-- Each attempt of a claim has a number of its own, so that a late request of one cannot act on the grant of another.
+
+-- Whose the value is: owner, attempt, token, and what follows.
+local function parse(value)
+  return string.match(value, '^([^\\n]*)#(%d+)\\n(%d+)\\n(.*)$')
+end
+
+-- Raises the counter, never lowers it. It outlives the last grant by a day: losing it costs nothing, since the server's
+-- clock, in the next token, is past it; where the clock is behind, it lives until the clock has caught up.
+local function raise(key, fence, token, micros)
+  if not fence or tonumber(fence) < token then
+    local keep = 86400000 + math.max(0, math.ceil((token - micros) / 1000))
+    redis.call('SET', key, string.format('%.0f', token), 'PX', keep)
+    return token
+  end
+  return tonumber(fence)
+end
+
+local lock = redis.call('GET', KEYS[1])
+if not lock then
+  return 'absent'
+end
+local owner, attempt, token, rest = parse(lock)
+if owner ~= ARGV[1] or attempt ~= ARGV[2] then
+  return 'other'
+end
+local ttl = math.max(redis.call('PTTL', KEYS[1]), tonumber(ARGV[4]))
+if token == ARGV[3] then
+  redis.call('PEXPIRE', KEYS[1], ttl)
+  return 'extended'
+end
+-- Its vote came in after the token was settled: it learns the token now.
+local time = redis.call('TIME')
+raise(KEYS[2], redis.call('GET', KEYS[2]), tonumber(ARGV[3]), time[1] * 1000000 + time[2])
+redis.call('SET', KEYS[1], owner .. '#' .. attempt .. '\\n' .. ARGV[3] .. '\\n' .. rest, 'PX', ttl)
+return 'extended'
+`,
+};
+
+export const quorumRepair: Script = {
+  sha: '102665be32fb7a62b10582b9e024abee2579436f',
+  source: `-- Gives a server that said 'absent' the lock again. Sent only after a majority has answered 'extended' in the same
+-- round: then nobody else can have a majority, and the server joins the holder's again from the next round.
+--
+-- KEYS  1 lock   2 fence   3 gone
+-- ARGV  1 owner   2 attempt   3 token   4 ttl in ms   5 metadata
+--
+-- Returns 1 when the lock is there now.
+
+-- Shared by the scripts of a quorum. A lock's value is 'owner#attempt LF token LF acquired (server ms) LF metadata'.
+-- Each attempt of a claim has a number of its own, so that a late request of one cannot act on the grant of another.
+
+-- Whose the value is: owner, attempt, token, and what follows.
+local function parse(value)
+  return string.match(value, '^([^\\n]*)#(%d+)\\n(%d+)\\n(.*)$')
+end
+
+-- Raises the counter, never lowers it. It outlives the last grant by a day: losing it costs nothing, since the server's
+-- clock, in the next token, is past it; where the clock is behind, it lives until the clock has caught up.
+local function raise(key, fence, token, micros)
+  if not fence or tonumber(fence) < token then
+    local keep = 86400000 + math.max(0, math.ceil((token - micros) / 1000))
+    redis.call('SET', key, string.format('%.0f', token), 'PX', keep)
+    return token
+  end
+  return tonumber(fence)
+end
+
+local found = redis.call('MGET', KEYS[1], KEYS[2], KEYS[3])
+if found[1] or found[3] then
+  return 0
+end
+local time = redis.call('TIME')
+local micros = time[1] * 1000000 + time[2]
+raise(KEYS[2], found[2], tonumber(ARGV[3]), micros)
+local millis = string.format('%.0f', math.floor(micros / 1000))
+local value = ARGV[1] .. '#' .. ARGV[2] .. '\\n' .. ARGV[3] .. '\\n' .. millis .. '\\n' .. ARGV[5]
+redis.call('SET', KEYS[1], value, 'PX', ARGV[4])
+return 1
+`,
+};
+
 export const refresh: Script = {
   sha: 'c8a910253610bde0c59d7bc642c4acacb5eb5d15',
   source: `-- Keeps the places of one instance's waiters for one name.
