@@ -20,6 +20,9 @@ export interface EngineOptions {
 /** The share of the command timeout that one request may take, so that its outcome can be asked for again within it. */
 const REQUEST_SHARE = 0.4;
 
+/** Opening takes several requests, and many processes may open the same backend at once. */
+const OPENING = 3;
+
 /** A process must outlive its pending calls: one long timer is held while any is pending. */
 const LONG = 2 ** 31 - 1;
 
@@ -72,7 +75,7 @@ export class Engine {
         'open',
         undefined,
         () => this.backend.open(host),
-        this.commandTimeout,
+        this.commandTimeout * OPENING,
       );
     } catch (error) {
       // Whatever was opened before the refusal is closed again; the refusal is what the caller should hear.

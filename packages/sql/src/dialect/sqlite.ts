@@ -26,6 +26,9 @@ export interface SqliteOptions {
   readonly connect: (prepare: (database: SqliteDatabase) => void) => SqliteSource;
 }
 
+/** How many times the command timeout opening may take. */
+const OPENING = 5;
+
 /**
  * Locks in a SQLite file. Every method is one transaction under the file's write lock, so that the rules of the
  * store read as plain code: look at the row and the queue, decide, write.
@@ -43,14 +46,18 @@ export class SqliteStore implements LockStore {
   }
 
   async open({ clock, commandTimeout }: StoreSession): Promise<StoreFacts> {
-    this.#source = this.#options.connect((database) => {
+    const source = this.#options.connect((database) => {
       if (this.#options.migrate) migrateSqlite(database, this.#options.tables);
     });
-    this.#session = {
-      transactions: new SqliteTransactions(this.#source, clock, commandTimeout),
+    this.#source = source;
+    const within = (timeout: number) => ({
+      transactions: new SqliteTransactions(source, clock, timeout),
       clock: new MachineClock(clock),
-    };
+    });
+    // Where many processes start at once, each waits for the others to make the schema and switch the journal.
+    this.#session = within(commandTimeout * OPENING);
     await this.peek([{ name: '', ticket: 0 }]);
+    this.#session = within(commandTimeout);
     return { product: 'sqlite', crossProcess: true };
   }
 
