@@ -147,11 +147,6 @@ export class Link {
     this.#drop(client, this.#silence(ms));
   }
 
-  /** Drops the connection, because what it leads to is not what we want any more. */
-  reconnect(reason: Error): void {
-    if (this.#client !== undefined) this.#drop(this.#client, reason);
-  }
-
   /** Ends everything. Idempotent. */
   close(): void {
     if (this.#closed) return;
@@ -168,13 +163,10 @@ export class Link {
   }
 
   #run(client: Client, script: Script, keys: readonly string[], args: readonly Argument[]): Promise<unknown> {
-    return this.#send(client, 'evalsha', [script.sha, keys.length, ...keys, ...args]).then(
-      undefined,
-      (error: unknown) => {
-        if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) throw error;
-        return this.#teach(client, script, keys, args);
-      },
-    );
+    return this.#send(client, 'evalsha', [script.sha, keys.length, ...keys, ...args], (error) => {
+      if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) throw error;
+      return this.#teach(client, script, keys, args);
+    });
   }
 
   /** One of the callers that find the script unknown sends its text, the others wait for that and ask again. */
@@ -197,7 +189,13 @@ export class Link {
     return answer;
   }
 
-  #send(client: Client, command: string, args: readonly Argument[]): Promise<unknown> {
+  /** Sends on this very connection. `otherwise` may make up for an error. */
+  #send(
+    client: Client,
+    command: string,
+    args: readonly Argument[],
+    otherwise: (error: unknown) => unknown = rethrow,
+  ): Promise<unknown> {
     if (client !== this.#client) {
       return Promise.reject(this.#lastError ?? this.#lost(new Error('connection lost')));
     }
@@ -211,7 +209,7 @@ export class Link {
       },
       (error: unknown) => {
         this.#answered(client);
-        throw this.#understood(client, error);
+        return otherwise(this.#understood(client, error));
       },
     );
   }
@@ -373,6 +371,10 @@ export class Link {
       { cause: understood.cause ?? error, transient: understood.transient },
     );
   }
+}
+
+function rethrow(error: unknown): never {
+  throw error;
 }
 
 /** Ends a client at once: `disconnect` alone would wait for the peer, and keep the process alive meanwhile. */

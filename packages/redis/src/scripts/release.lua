@@ -8,8 +8,6 @@
 --
 -- Returns 1 if this call freed the owner's lock, else 0.
 
--- @include _queue.lua
-
 local owner = ARGV[1] .. '\n'
 local keep = tonumber(ARGV[3] or 0)
 local gone = tonumber(ARGV[4] or 0)
@@ -26,9 +24,12 @@ if mine then
   end
 end
 
+-- Nobody waits, and nothing of this claim is under way: the common case ends here.
 if gone == 0 and not (fence and string.sub(fence, -1) == '*') then
   return mine and 1 or 0
 end
+
+-- @include _queue.lua
 
 local time = redis.call('TIME')
 local millis = math.floor(time[1] * 1000 + time[2] / 1000)
