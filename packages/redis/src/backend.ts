@@ -13,6 +13,7 @@ import {
   type Renewal,
   systemClock,
 } from '@holdfast/core';
+import type { Candidate } from './candidate.js';
 import { Cluster } from './cluster.js';
 import { diagnose } from './diagnose.js';
 import { isReply, toBackendError } from './errors.js';
@@ -51,9 +52,10 @@ const ALONE: BackendHost = {
  * Locks on one Redis server, on the master that Sentinel names, or on a cluster.
  *
  * The whole protocol is in `scripts/`: a lock is a key that expires, taken, fenced and queued for in one script. The
- * queue follows three ideas: release wakes the head of the queue and leaves it there, so that the lock is reserved for
- * it; every waiter gives signs of life, and whoever runs a script first removes those that stopped; messages are hints,
- * so whatever a message would say is also asked for from time to time.
+ * queue follows three ideas: release hands the lock to the head of the queue, for as long as the head counts as alive,
+ * or wakes it and leaves it there, so that the lock is reserved for it; every waiter gives signs of life, and whoever
+ * runs a script first removes those that stopped; messages are hints, so whatever a message would say is also asked for
+ * from time to time.
  */
 export class RedisBackend implements LockBackend {
   readonly name = 'redis';
@@ -84,7 +86,7 @@ export class RedisBackend implements LockBackend {
     this.#servers = servers;
     const room = new WaitingRoom({
       clock,
-      memberOf: (owner) => `${this.#channel} ${owner}`,
+      memberOf: (claim) => `${this.#placeOf(claim)} ${claim.owner}`,
       refresh: (name, members) => this.#refresh(name, members),
       onRound: () => this.#checkSubscription(),
     });
@@ -126,11 +128,17 @@ export class RedisBackend implements LockBackend {
   }
 
   attempt(claim: Claim): Promise<Grant | Contended> {
-    const { name, owner, ttl, metadata, queue } = claim;
+    const { name, owner, ttl, metadata } = claim;
     const room = this.#waiting;
     const candidate = room.enter(claim);
+    const handOver = candidate.takeHandOver();
+    if (handOver !== undefined) {
+      const { token, from, validFor } = handOver;
+      this.#granted(candidate);
+      return Promise.resolve({ claim, fencingToken: token, ttl, from, validFor });
+    }
     const keys = this.#keyspace.keys(name);
-    const args: (string | number)[] = [owner, ttl, queue ? this.#channel : ''];
+    const args: (string | number)[] = [owner, ttl, this.#placeOf(claim)];
     if (metadata !== undefined) args.push(metadata);
     const sentAt = this.#host.clock.now();
     candidate.pending++;
@@ -138,13 +146,11 @@ export class RedisBackend implements LockBackend {
       (reply) => {
         candidate.pending--;
         if (typeof reply === 'string') {
-          room.dismiss(candidate);
-          // An attempt before this one may still be under way: the release will have to say so.
-          if (!candidate.unsettled) room.remove(candidate);
+          this.#granted(candidate);
           return { claim, fencingToken: BigInt(reply), ttl };
         }
-        const contended = contendedFrom(reply);
-        if (queue) room.queued(candidate, contended, sentAt);
+        const { contended, serverClock } = refusalFrom(reply);
+        if (claim.queue) room.queued(candidate, contended, sentAt, serverClock);
         else if (!candidate.unsettled) room.remove(candidate);
         return contended;
       },
@@ -175,12 +181,12 @@ export class RedisBackend implements LockBackend {
   }
 
   release(claim: Claim, { keepFor = 0 }: { readonly keepFor?: number } = {}): Promise<boolean> {
-    const { name, owner, queue } = claim;
+    const { name, owner } = claim;
     const room = this.#waiting;
     const candidate = room.find(owner);
     if (candidate !== undefined) room.dismiss(candidate);
     const keys = this.#keyspace.keys(name);
-    const args: (string | number)[] = [owner, queue ? this.#channel : ''];
+    const args: (string | number)[] = [owner, this.#placeOf(claim)];
     if (candidate?.unsettled) args.push(Math.ceil(keepFor), TOMBSTONE);
     else if (keepFor > 0) args.push(Math.ceil(keepFor));
     return this.#run(name, scripts.release, [keys.lock, keys.fence, keys.queue, keys.alive], args).then(
@@ -241,6 +247,23 @@ export class RedisBackend implements LockBackend {
     });
   }
 
+  #granted(candidate: Candidate): void {
+    this.#waiting.dismiss(candidate);
+    // An attempt before this one may still be under way: the release will have to say so.
+    if (!candidate.unsettled) this.#waiting.remove(candidate);
+  }
+
+  /**
+   * How a claim stands in the queue: '' not at all, '+' where it may be handed the lock for as long as it counts as
+   * alive, '-' where it has to ask for it: for a life that is shorter than that, or is not renewed, for a text that the
+   * releasing script does not know, for replicas that must confirm.
+   */
+  #placeOf({ queue, ttl, renew, metadata }: Claim): string {
+    if (!queue) return '';
+    const handable = renew && ttl >= LIVENESS && metadata === undefined && this.#confirmation === undefined;
+    return `${handable ? '+' : '-'}${this.#channel}`;
+  }
+
   #connect({ clock, commandTimeout }: BackendHost): Servers {
     const host = {
       clock,
@@ -275,8 +298,8 @@ export class RedisBackend implements LockBackend {
     );
     try {
       const reply = await this.#run(name, scripts.refresh, [lock, fence, queue, alive], members);
-      const [head, left, ...gone] = reply as [string, number, ...string[]];
-      return { head, left, gone };
+      const [head, left, clock, ...gone] = reply as [string, number, number, ...string[]];
+      return { head, left, clock, gone };
     } finally {
       impatient.cancel();
     }
@@ -337,14 +360,15 @@ function mark(owner: string, token: bigint): string {
   return `${owner}\n${token}\n`;
 }
 
-/** { holder, held since, position or 0, ms left } */
-function contendedFrom(reply: unknown): Contended {
-  const [holder, since, position, left] = reply as [string, string, number, number];
-  return {
+/** { holder, held since, position or 0, ms left, the server's clock } */
+function refusalFrom(reply: unknown): { readonly contended: Contended; readonly serverClock: number } {
+  const [holder, since, position, left, serverClock] = reply as [string, string, number, number, number];
+  const contended = {
     ...(holder === '' ? {} : { holder: { owner: holder, since: new Date(Number(since)) } }),
     ...(position === 0 ? {} : { position }),
     retryAfter: Math.max(0, left),
   };
+  return { contended, serverClock };
 }
 
 /** { value or null, ms left, members… } */

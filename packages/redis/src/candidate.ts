@@ -9,10 +9,24 @@ type Turn =
 const WAIT: Turn = { kind: 'wait' };
 const COME: Turn = { kind: 'come' };
 
+/** A lock that was handed over: the server's word that it is ours, from its clock on. */
+export interface HandOver {
+  readonly token: bigint;
+  /** When it was, by the server's clock, ms. */
+  readonly at: number;
+  /** For how long from then, ms. */
+  readonly validFor: number;
+}
+
+/** How much faster than ours the server's clock may run. */
+const DRIFT = 0.01;
+
 /** A claim on its way to the lock, from before its first attempt until its grant or release. */
 export class Candidate {
   readonly name: string;
   readonly owner: string;
+  /** How the queue calls it. */
+  readonly member: string;
   /** Attempts under way. */
   pending = 0;
   /** An attempt was left without an answer: the server may still execute it. */
@@ -20,13 +34,17 @@ export class Candidate {
   /** When its place in the queue was last known to be alive; undefined while it has none. */
   seenAt: number | undefined;
   readonly #clock: Clock;
-  #turn = WAIT;
+  #turn: Turn = WAIT;
+  #handOver: HandOver | undefined;
+  /** A moment by both clocks: the server's reading came after ours. */
+  #moment: { readonly ours: number; readonly servers: number } | undefined;
   #settle: (() => void) | undefined;
   #alarm: { readonly at: number; readonly timer: Timer } | undefined;
 
-  constructor(claim: Claim, clock: Clock) {
+  constructor(claim: Claim, member: string, clock: Clock) {
     this.name = claim.name;
     this.owner = claim.owner;
+    this.member = member;
     this.#clock = clock;
   }
 
@@ -57,6 +75,35 @@ export class Candidate {
     if (this.#alarm !== undefined && this.#alarm.at <= at) return;
     this.#cancelAlarm();
     this.#alarm = { at, timer: this.#clock.setTimer(ms + 1, () => this.come()) };
+  }
+
+  /** A request that was sent at `sentAt` was answered with the server's clock. */
+  seen(sentAt: number, serverClock: number): void {
+    this.seenAt = Math.max(this.seenAt ?? 0, sentAt);
+    this.#moment = { ours: sentAt, servers: serverClock };
+  }
+
+  /** The lock was handed over. */
+  handed(handOver: HandOver): void {
+    this.#handOver = handOver;
+    this.come();
+  }
+
+  /**
+   * The hand-over, once, if it is still good for anything, with its beginning by our clock: never later than it was.
+   * The server's clock came to its first reading after we had sent the request, and has run no faster than ours but for
+   * the drift.
+   */
+  takeHandOver(): { readonly token: bigint; readonly from: number; readonly validFor: number } | undefined {
+    const handOver = this.#handOver;
+    const moment = this.#moment;
+    this.#handOver = undefined;
+    if (handOver === undefined || moment === undefined) return undefined;
+    const { token, at, validFor } = handOver;
+    const elapsed = at - moment.servers;
+    const now = this.#clock.now();
+    const from = Math.min(now, moment.ours + elapsed * (elapsed > 0 ? 1 - DRIFT : 1 + DRIFT));
+    return now - from < validFor / 2 ? { token, from, validFor } : undefined;
   }
 
   /** The place cannot be kept. */

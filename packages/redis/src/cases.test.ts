@@ -199,8 +199,8 @@ describe('waiting', () => {
       return ((seen.get('evalsha') ?? 0) + (seen.get('eval') ?? 0)) / 10;
     };
     const [few, many] = [await perGrant(10), await perGrant(300)];
-    expect(few).toBeLessThan(3.5);
-    expect(many).toBeLessThan(3.5);
+    expect(few).toBeLessThan(2.5);
+    expect(many).toBeLessThan(2.5);
   });
 });
 

@@ -41,6 +41,9 @@ function claim(options: Partial<Claim> = {}): Claim {
   return { name: 'job', owner: `host:1:${count++}`, ttl: 10_000, queue: true, renew: true, ...options };
 }
 
+/** What makes a waiter be woken, where others are handed the lock. */
+const WOKEN = { metadata: 'text' };
+
 function granted(answer: Grant | Contended): Grant {
   if (!('fencingToken' in answer)) throw new Error(`contended: ${JSON.stringify(answer)}`);
   return answer;
@@ -88,7 +91,7 @@ describe('attempt', () => {
     const [a, b, c] = [await instance(), await instance(), await instance()];
     const holder = claim();
     granted(await a.attempt(holder));
-    const waiter = claim();
+    const waiter = claim(WOKEN);
     expect(contended(await b.attempt(waiter)).position).toBe(1);
     expect(await a.release(holder)).toBe(true);
 
@@ -161,11 +164,15 @@ describe('attempt', () => {
 });
 
 describe('release', () => {
-  it('wakes the head and leaves it at the head', async () => {
+  it.each([
+    ['has a text', WOKEN],
+    ['is not renewed', { renew: false }],
+    ['has a ttl shorter than the liveness', { ttl: 4000 }],
+  ])('wakes a head that %s, and leaves it at the head', async (_what, options) => {
     const [a, b] = [await instance(), await instance()];
     const holder = claim({ ttl: 60_000 });
     granted(await a.attempt(holder));
-    const head = claim();
+    const head = claim(options);
     const answer = contended(await b.attempt(head));
     const turn = b.awaitTurn(head, answer, AbortSignal.timeout(20_000));
     await a.release(holder);
@@ -194,7 +201,7 @@ describe('release', () => {
     const [a, b, c] = [await instance(), await instance(), await instance()];
     const holder = claim({ ttl: 60_000 });
     granted(await a.attempt(holder));
-    const [first, second] = [claim(), claim()];
+    const [first, second] = [claim(WOKEN), claim(WOKEN)];
     contended(await b.attempt(first));
     const answer = contended(await c.attempt(second));
     await a.release(holder);
@@ -228,6 +235,82 @@ describe('release', () => {
     contended(await a.attempt(claim({ queue: false })));
     expect(await a.forceRelease('job')).toBe(true);
     granted(await a.attempt(claim()));
+  });
+});
+
+describe('hand-over', () => {
+  it('makes the head the owner for as long as it counts as alive, and tells it all it needs', async () => {
+    const [a, b] = [await instance(), await instance()];
+    const holder = claim({ ttl: 60_000 });
+    const { fencingToken } = granted(await a.attempt(holder));
+    const heir = claim({ ttl: 60_000 });
+    const answer = contended(await b.attempt(heir));
+    const before = performance.now();
+    const turn = b.awaitTurn(heir, answer, AbortSignal.timeout(20_000));
+    expect(await a.release(holder)).toBe(true);
+    const state = await a.inspect('job');
+    expect([state.owner, state.waiters]).toEqual([heir.owner, []]);
+    await turn;
+    await client.config('RESETSTAT');
+    const grant = granted(await b.attempt(heir));
+    expect(await client.info('commandstats')).not.toContain('evalsha');
+    expect(grant.fencingToken).toBeGreaterThan(fencingToken);
+    expect(grant.fencingToken).toBe(state.fencingToken);
+    expect(grant.validFor).toBeLessThanOrEqual(5000);
+    expect(await client.pttl('holdfast:{job}')).toBeLessThanOrEqual(grant.validFor ?? 0);
+    // Not before the heir had asked, and not later than it was.
+    expect(grant.from).toBeGreaterThanOrEqual(before - 1000);
+    expect(grant.from).toBeLessThanOrEqual(performance.now());
+    expect(await b.renew([grant])).toEqual([{ renewed: true, ttl: 60_000 }]);
+    expect(await client.pttl('holdfast:{job}')).toBeGreaterThan(50_000);
+  });
+
+  it('whose message was lost is found at the next sign of life', async () => {
+    const [a, b] = [await instance(), await instance()];
+    const holder = claim({ ttl: 60_000 });
+    granted(await a.attempt(holder));
+    const heir = claim({ ttl: 60_000 });
+    const answer = contended(await b.attempt(heir));
+    // As the releasing script does, without its message.
+    const [member = ''] = await client.zrange('holdfast:{job}:queue', '0', '0');
+    await client.zrem('holdfast:{job}:queue', member);
+    await client.zrem('holdfast:{job}:alive', member);
+    await client.set('holdfast:{job}', `${heir.owner}\n77\n1\n`, 'PX', 4000);
+    await b.awaitTurn(heir, answer, AbortSignal.timeout(20_000));
+    expect(granted(await b.attempt(heir)).fencingToken).toBe(77n);
+    expect(await client.pttl('holdfast:{job}')).toBeGreaterThan(50_000);
+  });
+
+  it('is given back, and on, by an heir that gives up', async () => {
+    const [a, b, c] = [await instance(), await instance(), await instance()];
+    const holder = claim({ ttl: 60_000 });
+    granted(await a.attempt(holder));
+    const [first, second] = [claim(), claim()];
+    contended(await b.attempt(first));
+    contended(await c.attempt(second));
+    await a.release(holder);
+    expect(await b.release(first)).toBe(true);
+    expect((await a.inspect('job')).owner).toBe(second.owner);
+    expect(await a.release(holder)).toBe(false);
+  });
+
+  it('to a dead heir lapses with its liveness, and the next comes to its turn', async () => {
+    const [a, b, c] = [await instance(), await instance(), await instance()];
+    const holder = claim({ ttl: 60_000 });
+    granted(await a.attempt(holder));
+    contended(await b.attempt(claim({ ttl: 60_000 })));
+    const next = claim({ ttl: 60_000 });
+    let answer = contended(await c.attempt(next));
+    await b.close();
+    await a.release(holder);
+    // Its turn may come more than once: the holder's time may have been prolonged.
+    for (;;) {
+      await c.awaitTurn(next, answer, AbortSignal.timeout(20_000));
+      const again = await c.attempt(next);
+      if ('fencingToken' in again) break;
+      answer = again;
+    }
+    expect((await c.inspect('job')).owner).toBe(next.owner);
   });
 });
 

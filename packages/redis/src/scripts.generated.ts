@@ -2,16 +2,16 @@
 import type { Script } from './script.js';
 
 export const acquire: Script = {
-  sha: 'ee7b73be534b4583c9f91ccfd2d9fed4f12f593a',
+  sha: '427aaeb4c2ad65c6a922c4d9c44e9d1aff007fcc',
   source: `-- Takes the lock, or joins the queue: taking, fencing and queueing are one atomic step and one round trip.
 --
 -- KEYS  1 lock   2 fence   3 queue   4 alive
--- ARGV  1 owner   2 ttl in ms   3 the waiter's channel, or '' not to join   4 metadata, if any
+-- ARGV  1 owner   2 ttl in ms   3 '+' or '-' and the waiter's channel, or '' not to join   4 metadata, if any
 --
 -- The lock's value is 'owner LF token LF acquired (server ms) LF metadata', and the key's expiry is the lock's.
 --
 -- Returns the token as a string (a number would lose digits above 2^53 in the client) when the lock is the owner's,
--- else { holder, held since, position or 0, ms until the holder's time ends }.
+-- else { holder, held since, position or 0, ms until the holder's time ends, the server's clock in ms }.
 
 local found = redis.call('MGET', KEYS[1], KEYS[2])
 local lock, fence = found[1], found[2]
@@ -33,8 +33,8 @@ end
 -- Shared by the scripts that touch a queue.
 --
 -- A name's queue is two sorted sets: \`queue\` holds the waiters by ticket (the order of arrival), \`alive\` the moment, in
--- server milliseconds, until which each counts as alive. A member is '<channel> <owner>': the waiter listens there.
--- \`alive\` also holds tombstones, '! <owner>': claims that were given up with a request unanswered.
+-- server milliseconds, until which each counts as alive. A member is '<+ or -><channel> <owner>': the waiter listens
+-- there, and with '+' it may be handed the lock. \`alive\` also holds tombstones, '! <owner>': claims that were given up with a request unanswered.
 --
 -- The counter's value, the last token, ends with '*' while \`alive\` may hold anything: without the mark, a script need
 -- not look at the queue at all.
@@ -58,8 +58,16 @@ end
 -- Tells the head when its next attempt is worth it: in \`left\` milliseconds, 0 is now. The head keeps its place until
 -- its own attempt takes the lock: popped on wake-up, a live waiter that is slow to answer would lose its turn.
 local function wake(head, left)
-  local channel, owner = string.match(head, '^(.*) (%S+)$')
-  redis.call('PUBLISH', channel, left .. ' ' .. owner)
+  local channel, owner = string.match(head, '^.(.*) (%S+)$')
+  redis.call('PUBLISH', channel, 'wake ' .. left .. ' ' .. owner)
+end
+
+-- The next token, and how long the counter must live: until its day is over, or, where the clock is behind it, until a
+-- day after the clock has caught up.
+local function mint(fence, micros)
+  local last = fence and tonumber((string.gsub(fence, '*', '')))
+  local token = last and last >= micros and last + 1 or micros
+  return string.format('%.0f', token), FENCE + math.ceil((token - micros) / 1000)
 end
 
 -- Keys of the queue go with their last live entry, also where nobody asks for this name again.
@@ -109,16 +117,7 @@ end
 
 -- A live waiter is not overtaken, by \`tryAcquire\` either.
 if not lock and (not head or head == member) then
-  local token, keep = micros, FENCE
-  if fence then
-    local last = tonumber(marked and string.sub(fence, 1, -2) or fence)
-    if last >= micros then
-      -- The clock is behind the counter: the counter must then live until the clock has caught up.
-      token = last + 1
-      keep = FENCE + math.ceil((token - micros) / 1000)
-    end
-  end
-  token = string.format('%.0f', token)
+  local token, keep = mint(fence, micros)
   redis.call('SET', KEYS[1], owner .. token .. '\\n' .. millis .. '\\n' .. (ARGV[4] or ''), 'PX', ARGV[2])
   local others = false
   if marked then
@@ -152,10 +151,10 @@ end
 if not lock then
   -- Free, and reserved for the head, who may have missed its message.
   wake(head, 0)
-  return { '', '', position, 0 }
+  return { '', '', position, 0, millis }
 end
 local holder, since = string.match(lock, '^([^\\n]*)\\n%d+\\n(%d+)\\n')
-return { holder, since, position, redis.call('PTTL', KEYS[1]) }
+return { holder, since, position, redis.call('PTTL', KEYS[1]), millis }
 `,
 };
 
@@ -209,7 +208,7 @@ return false
 };
 
 export const force: Script = {
-  sha: 'a2facfb5719417a7f55b9dd6a7fbe2c1c4587e53',
+  sha: 'cd030bd8bd99158c2267d75c246c3da71bf4b268',
   source: `-- Frees the name whoever holds it, tail included. The queue stays, and its head is woken.
 --
 -- KEYS  1 lock   2 forced   3 queue   4 alive
@@ -220,8 +219,8 @@ export const force: Script = {
 -- Shared by the scripts that touch a queue.
 --
 -- A name's queue is two sorted sets: \`queue\` holds the waiters by ticket (the order of arrival), \`alive\` the moment, in
--- server milliseconds, until which each counts as alive. A member is '<channel> <owner>': the waiter listens there.
--- \`alive\` also holds tombstones, '! <owner>': claims that were given up with a request unanswered.
+-- server milliseconds, until which each counts as alive. A member is '<+ or -><channel> <owner>': the waiter listens
+-- there, and with '+' it may be handed the lock. \`alive\` also holds tombstones, '! <owner>': claims that were given up with a request unanswered.
 --
 -- The counter's value, the last token, ends with '*' while \`alive\` may hold anything: without the mark, a script need
 -- not look at the queue at all.
@@ -245,8 +244,16 @@ end
 -- Tells the head when its next attempt is worth it: in \`left\` milliseconds, 0 is now. The head keeps its place until
 -- its own attempt takes the lock: popped on wake-up, a live waiter that is slow to answer would lose its turn.
 local function wake(head, left)
-  local channel, owner = string.match(head, '^(.*) (%S+)$')
-  redis.call('PUBLISH', channel, left .. ' ' .. owner)
+  local channel, owner = string.match(head, '^.(.*) (%S+)$')
+  redis.call('PUBLISH', channel, 'wake ' .. left .. ' ' .. owner)
+end
+
+-- The next token, and how long the counter must live: until its day is over, or, where the clock is behind it, until a
+-- day after the clock has caught up.
+local function mint(fence, micros)
+  local last = fence and tonumber((string.gsub(fence, '*', '')))
+  local token = last and last >= micros and last + 1 or micros
+  return string.format('%.0f', token), FENCE + math.ceil((token - micros) / 1000)
 end
 
 -- Keys of the queue go with their last live entry, also where nobody asks for this name again.
@@ -695,19 +702,20 @@ return 1
 };
 
 export const refresh: Script = {
-  sha: 'c8a910253610bde0c59d7bc642c4acacb5eb5d15',
+  sha: 'c7f7d77bcf30ecb959e8aec0f4533683f84b67f2',
   source: `-- Keeps the places of one instance's waiters for one name.
 --
 -- KEYS  1 lock   2 fence   3 queue   4 alive
 -- ARGV  queue members
 --
--- Returns { head or '', ms until the holder's time ends (0: free), members that have lost their place... }.
+-- Returns { head or '', ms until the holder's time ends (0: free), the server's clock in ms, members that have lost their
+-- place or were handed the lock... }.
 
 -- Shared by the scripts that touch a queue.
 --
 -- A name's queue is two sorted sets: \`queue\` holds the waiters by ticket (the order of arrival), \`alive\` the moment, in
--- server milliseconds, until which each counts as alive. A member is '<channel> <owner>': the waiter listens there.
--- \`alive\` also holds tombstones, '! <owner>': claims that were given up with a request unanswered.
+-- server milliseconds, until which each counts as alive. A member is '<+ or -><channel> <owner>': the waiter listens
+-- there, and with '+' it may be handed the lock. \`alive\` also holds tombstones, '! <owner>': claims that were given up with a request unanswered.
 --
 -- The counter's value, the last token, ends with '*' while \`alive\` may hold anything: without the mark, a script need
 -- not look at the queue at all.
@@ -731,8 +739,16 @@ end
 -- Tells the head when its next attempt is worth it: in \`left\` milliseconds, 0 is now. The head keeps its place until
 -- its own attempt takes the lock: popped on wake-up, a live waiter that is slow to answer would lose its turn.
 local function wake(head, left)
-  local channel, owner = string.match(head, '^(.*) (%S+)$')
-  redis.call('PUBLISH', channel, left .. ' ' .. owner)
+  local channel, owner = string.match(head, '^.(.*) (%S+)$')
+  redis.call('PUBLISH', channel, 'wake ' .. left .. ' ' .. owner)
+end
+
+-- The next token, and how long the counter must live: until its day is over, or, where the clock is behind it, until a
+-- day after the clock has caught up.
+local function mint(fence, micros)
+  local last = fence and tonumber((string.gsub(fence, '*', '')))
+  local token = last and last >= micros and last + 1 or micros
+  return string.format('%.0f', token), FENCE + math.ceil((token - micros) / 1000)
 end
 
 -- Keys of the queue go with their last live entry, also where nobody asks for this name again.
@@ -755,7 +771,7 @@ local time = redis.call('TIME')
 local millis = math.floor(time[1] * 1000 + time[2] / 1000)
 local head = live_head(KEYS[3], KEYS[4], millis)
 
-local answer = { head or '', math.max(redis.call('PTTL', KEYS[1]), 0) }
+local answer = { head or '', math.max(redis.call('PTTL', KEYS[1]), 0), millis }
 for _, member in ipairs(ARGV) do
   -- Only what is there: a refresh that arrives after the cancel must not queue the waiter again.
   if redis.call('ZSCORE', KEYS[4], member) then
@@ -776,12 +792,16 @@ return answer
 };
 
 export const release: Script = {
-  sha: '2a66b80a570e3d70f35d0ff45ebb28ea3b6de863',
-  source: `-- Gives back whatever the claim has, the lock or its place in the queue, and nobody else's; then wakes the next waiter
--- if the lock is free. Release and cancel are one script: a waiter that gives up may have been granted meanwhile.
+  sha: 'dfda42acf91ec8fd28f4d66853ffd45744718e37',
+  source: `-- Gives back whatever the claim has, the lock or its place in the queue, and nobody else's; then hands the lock to the
+-- next waiter, or wakes it. Release and cancel are one script: a waiter that gives up may have been granted meanwhile.
+--
+-- Handed over, the lock is the waiter's for as long as it counts as alive, never for less: a live waiter that is slow to
+-- hear of it keeps it, and a dead one delays the others as long as it would have in the queue. The message carries the
+-- token and the server's clock, from which the waiter knows how long the lock is its own, so that it need not ask.
 --
 -- KEYS  1 lock   2 fence   3 queue   4 alive
--- ARGV  1 owner   2 the waiter's channel, or ''
+-- ARGV  1 owner   2 '+' or '-' and the waiter's channel, or ''
 --       3 ms to keep the name taken without owner, or none
 --       4 ms for which a request of this claim may still be under way, or none
 --
@@ -795,12 +815,10 @@ local found = redis.call('MGET', KEYS[1], KEYS[2])
 local lock, fence = found[1], found[2]
 local mine = lock and string.sub(lock, 1, #owner) == owner
 
-if mine then
-  if keep > 0 then
-    redis.call('SET', KEYS[1], string.sub(lock, #owner), 'PX', keep)
-  else
-    redis.call('DEL', KEYS[1])
-  end
+if mine and keep > 0 then
+  redis.call('SET', KEYS[1], string.sub(lock, #owner), 'PX', keep)
+elseif mine then
+  redis.call('DEL', KEYS[1])
 end
 
 -- Nobody waits, and nothing of this claim is under way: the common case ends here.
@@ -811,8 +829,8 @@ end
 -- Shared by the scripts that touch a queue.
 --
 -- A name's queue is two sorted sets: \`queue\` holds the waiters by ticket (the order of arrival), \`alive\` the moment, in
--- server milliseconds, until which each counts as alive. A member is '<channel> <owner>': the waiter listens there.
--- \`alive\` also holds tombstones, '! <owner>': claims that were given up with a request unanswered.
+-- server milliseconds, until which each counts as alive. A member is '<+ or -><channel> <owner>': the waiter listens
+-- there, and with '+' it may be handed the lock. \`alive\` also holds tombstones, '! <owner>': claims that were given up with a request unanswered.
 --
 -- The counter's value, the last token, ends with '*' while \`alive\` may hold anything: without the mark, a script need
 -- not look at the queue at all.
@@ -836,8 +854,16 @@ end
 -- Tells the head when its next attempt is worth it: in \`left\` milliseconds, 0 is now. The head keeps its place until
 -- its own attempt takes the lock: popped on wake-up, a live waiter that is slow to answer would lose its turn.
 local function wake(head, left)
-  local channel, owner = string.match(head, '^(.*) (%S+)$')
-  redis.call('PUBLISH', channel, left .. ' ' .. owner)
+  local channel, owner = string.match(head, '^.(.*) (%S+)$')
+  redis.call('PUBLISH', channel, 'wake ' .. left .. ' ' .. owner)
+end
+
+-- The next token, and how long the counter must live: until its day is over, or, where the clock is behind it, until a
+-- day after the clock has caught up.
+local function mint(fence, micros)
+  local last = fence and tonumber((string.gsub(fence, '*', '')))
+  local token = last and last >= micros and last + 1 or micros
+  return string.format('%.0f', token), FENCE + math.ceil((token - micros) / 1000)
 end
 
 -- Keys of the queue go with their last live entry, also where nobody asks for this name again.
@@ -857,7 +883,8 @@ local function mark(key, fence, lock)
 end
 
 local time = redis.call('TIME')
-local millis = math.floor(time[1] * 1000 + time[2] / 1000)
+local micros = time[1] * 1000000 + time[2]
+local millis = math.floor(micros / 1000)
 
 if ARGV[2] ~= '' then
   local member = ARGV[2] .. ' ' .. ARGV[1]
@@ -872,9 +899,23 @@ if gone > 0 then
 end
 
 local head = live_head(KEYS[3], KEYS[4], millis)
-if head and (mine or not lock) then
-  wake(head, mine and keep or 0)
+if not head or not (mine or not lock) then
+  return mine and 1 or 0
 end
+if keep > 0 or string.sub(head, 1, 1) == '-' then
+  wake(head, mine and keep or 0)
+  return mine and 1 or 0
+end
+
+local channel, heir = string.match(head, '^.(.*) (%S+)$')
+local left = redis.call('ZSCORE', KEYS[4], head) - millis
+local token, life = mint(fence, micros)
+redis.call('SET', KEYS[1], heir .. '\\n' .. token .. '\\n' .. millis .. '\\n', 'PX', left)
+redis.call('ZREM', KEYS[3], head)
+redis.call('ZREM', KEYS[4], head)
+local others = redis.call('EXISTS', KEYS[4]) == 1
+redis.call('SET', KEYS[2], others and token .. '*' or token, 'PX', life)
+redis.call('PUBLISH', channel, 'grant ' .. token .. ' ' .. millis .. ' ' .. left .. ' ' .. heir)
 return mine and 1 or 0
 `,
 };

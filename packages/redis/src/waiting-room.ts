@@ -13,14 +13,16 @@ export interface Presence {
   readonly head: string;
   /** ms until the holder's time ends; 0: the lock is free. */
   readonly left: number;
-  /** Members that have lost their place. */
+  /** The server's clock, ms. */
+  readonly clock: number;
+  /** Members that have lost their place, or were handed the lock. */
   readonly gone: readonly string[];
 }
 
 export interface WaitingRoomOptions {
   readonly clock: Clock;
-  /** How the queue calls an owner of this instance. */
-  memberOf(owner: string): string;
+  /** How the queue calls a claim of this instance. */
+  memberOf(claim: Claim): string;
   /** Gives a sign of life for members of one name. */
   refresh(name: string, members: readonly string[]): Promise<Presence>;
   /** Called with each round of signs of life. */
@@ -51,17 +53,22 @@ export class WaitingRoom {
       present.forget();
       return present;
     }
-    const candidate = new Candidate(claim, this.#options.clock);
+    const candidate = new Candidate(claim, this.#options.memberOf(claim), this.#options.clock);
     this.#candidates.set(claim.owner, candidate);
     return candidate;
   }
 
   /** The candidate has its place, as known from a request sent at `sentAt`. */
-  queued(candidate: Candidate, { position, retryAfter }: Contended, sentAt: number): void {
+  queued(
+    candidate: Candidate,
+    { position, retryAfter }: Contended,
+    sentAt: number,
+    serverClock: number,
+  ): void {
     // Given up meanwhile.
     if (!this.#candidates.has(candidate.owner)) return;
     if (candidate.seenAt === undefined) this.#queued++;
-    candidate.seenAt = sentAt;
+    candidate.seen(sentAt, serverClock);
     // Only the head can take the lock when the holder's time ends.
     if (position === 1 && retryAfter !== undefined) candidate.comeIn(retryAfter);
     this.#nextRound();
@@ -87,10 +94,13 @@ export class WaitingRoom {
     this.#candidates.delete(candidate.owner);
   }
 
-  /** A message: '<ms until the lock frees> <owner>'. */
+  /** A message: 'wake <ms until the lock frees> <owner>', or 'grant <token> <server's clock> <ms of life> <owner>'. */
   hear(message: string): void {
-    const space = message.indexOf(' ');
-    this.#candidates.get(message.slice(space + 1))?.comeIn(Number(message.slice(0, space)));
+    const [kind, first = '', ...rest] = message.split(' ');
+    const candidate = this.#candidates.get(rest.at(-1) ?? '');
+    if (candidate === undefined) return;
+    if (kind === 'wake') candidate.comeIn(Number(first));
+    else candidate.handed({ token: BigInt(first), at: Number(rest[0]), validFor: Number(rest[1]) });
   }
 
   /** Messages may have been lost: a round now finds out what they said. */
@@ -133,19 +143,19 @@ export class WaitingRoom {
 
   #refresh(name: string, waiters: readonly Candidate[]): void {
     const sentAt = this.#options.clock.now();
-    const members = waiters.map((waiter) => this.#options.memberOf(waiter.owner));
+    const members = waiters.map((waiter) => waiter.member);
     this.#options.refresh(name, members).then(
-      ({ head, left, gone }) => {
+      ({ head, left, clock, gone }) => {
         const lost = new Set(gone);
-        for (const [index, waiter] of waiters.entries()) {
+        for (const waiter of waiters) {
           // Given up, or granted, while the question was under way.
           if (waiter.seenAt === undefined) continue;
-          if (lost.has(members[index] ?? '')) {
+          if (lost.has(waiter.member)) {
             waiter.come();
             continue;
           }
-          waiter.seenAt = Math.max(waiter.seenAt, sentAt);
-          if (head === members[index]) waiter.comeIn(left);
+          waiter.seen(sentAt, clock);
+          if (head === waiter.member) waiter.comeIn(left);
         }
       },
       (error: unknown) => {

@@ -1,8 +1,8 @@
 -- Shared by the scripts that touch a queue.
 --
 -- A name's queue is two sorted sets: `queue` holds the waiters by ticket (the order of arrival), `alive` the moment, in
--- server milliseconds, until which each counts as alive. A member is '<channel> <owner>': the waiter listens there.
--- `alive` also holds tombstones, '! <owner>': claims that were given up with a request unanswered.
+-- server milliseconds, until which each counts as alive. A member is '<+ or -><channel> <owner>': the waiter listens
+-- there, and with '+' it may be handed the lock. `alive` also holds tombstones, '! <owner>': claims that were given up with a request unanswered.
 --
 -- The counter's value, the last token, ends with '*' while `alive` may hold anything: without the mark, a script need
 -- not look at the queue at all.
@@ -26,8 +26,16 @@ end
 -- Tells the head when its next attempt is worth it: in `left` milliseconds, 0 is now. The head keeps its place until
 -- its own attempt takes the lock: popped on wake-up, a live waiter that is slow to answer would lose its turn.
 local function wake(head, left)
-  local channel, owner = string.match(head, '^(.*) (%S+)$')
-  redis.call('PUBLISH', channel, left .. ' ' .. owner)
+  local channel, owner = string.match(head, '^.(.*) (%S+)$')
+  redis.call('PUBLISH', channel, 'wake ' .. left .. ' ' .. owner)
+end
+
+-- The next token, and how long the counter must live: until its day is over, or, where the clock is behind it, until a
+-- day after the clock has caught up.
+local function mint(fence, micros)
+  local last = fence and tonumber((string.gsub(fence, '*', '')))
+  local token = last and last >= micros and last + 1 or micros
+  return string.format('%.0f', token), FENCE + math.ceil((token - micros) / 1000)
 end
 
 -- Keys of the queue go with their last live entry, also where nobody asks for this name again.

@@ -1,12 +1,12 @@
 -- Takes the lock, or joins the queue: taking, fencing and queueing are one atomic step and one round trip.
 --
 -- KEYS  1 lock   2 fence   3 queue   4 alive
--- ARGV  1 owner   2 ttl in ms   3 the waiter's channel, or '' not to join   4 metadata, if any
+-- ARGV  1 owner   2 ttl in ms   3 '+' or '-' and the waiter's channel, or '' not to join   4 metadata, if any
 --
 -- The lock's value is 'owner LF token LF acquired (server ms) LF metadata', and the key's expiry is the lock's.
 --
 -- Returns the token as a string (a number would lose digits above 2^53 in the client) when the lock is the owner's,
--- else { holder, held since, position or 0, ms until the holder's time ends }.
+-- else { holder, held since, position or 0, ms until the holder's time ends, the server's clock in ms }.
 
 local found = redis.call('MGET', KEYS[1], KEYS[2])
 local lock, fence = found[1], found[2]
@@ -58,16 +58,7 @@ end
 
 -- A live waiter is not overtaken, by `tryAcquire` either.
 if not lock and (not head or head == member) then
-  local token, keep = micros, FENCE
-  if fence then
-    local last = tonumber(marked and string.sub(fence, 1, -2) or fence)
-    if last >= micros then
-      -- The clock is behind the counter: the counter must then live until the clock has caught up.
-      token = last + 1
-      keep = FENCE + math.ceil((token - micros) / 1000)
-    end
-  end
-  token = string.format('%.0f', token)
+  local token, keep = mint(fence, micros)
   redis.call('SET', KEYS[1], owner .. token .. '\n' .. millis .. '\n' .. (ARGV[4] or ''), 'PX', ARGV[2])
   local others = false
   if marked then
@@ -101,7 +92,7 @@ end
 if not lock then
   -- Free, and reserved for the head, who may have missed its message.
   wake(head, 0)
-  return { '', '', position, 0 }
+  return { '', '', position, 0, millis }
 end
 local holder, since = string.match(lock, '^([^\n]*)\n%d+\n(%d+)\n')
-return { holder, since, position, redis.call('PTTL', KEYS[1]) }
+return { holder, since, position, redis.call('PTTL', KEYS[1]), millis }

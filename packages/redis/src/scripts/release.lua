@@ -1,8 +1,12 @@
--- Gives back whatever the claim has, the lock or its place in the queue, and nobody else's; then wakes the next waiter
--- if the lock is free. Release and cancel are one script: a waiter that gives up may have been granted meanwhile.
+-- Gives back whatever the claim has, the lock or its place in the queue, and nobody else's; then hands the lock to the
+-- next waiter, or wakes it. Release and cancel are one script: a waiter that gives up may have been granted meanwhile.
+--
+-- Handed over, the lock is the waiter's for as long as it counts as alive, never for less: a live waiter that is slow to
+-- hear of it keeps it, and a dead one delays the others as long as it would have in the queue. The message carries the
+-- token and the server's clock, from which the waiter knows how long the lock is its own, so that it need not ask.
 --
 -- KEYS  1 lock   2 fence   3 queue   4 alive
--- ARGV  1 owner   2 the waiter's channel, or ''
+-- ARGV  1 owner   2 '+' or '-' and the waiter's channel, or ''
 --       3 ms to keep the name taken without owner, or none
 --       4 ms for which a request of this claim may still be under way, or none
 --
@@ -16,12 +20,10 @@ local found = redis.call('MGET', KEYS[1], KEYS[2])
 local lock, fence = found[1], found[2]
 local mine = lock and string.sub(lock, 1, #owner) == owner
 
-if mine then
-  if keep > 0 then
-    redis.call('SET', KEYS[1], string.sub(lock, #owner), 'PX', keep)
-  else
-    redis.call('DEL', KEYS[1])
-  end
+if mine and keep > 0 then
+  redis.call('SET', KEYS[1], string.sub(lock, #owner), 'PX', keep)
+elseif mine then
+  redis.call('DEL', KEYS[1])
 end
 
 -- Nobody waits, and nothing of this claim is under way: the common case ends here.
@@ -32,7 +34,8 @@ end
 -- @include _queue.lua
 
 local time = redis.call('TIME')
-local millis = math.floor(time[1] * 1000 + time[2] / 1000)
+local micros = time[1] * 1000000 + time[2]
+local millis = math.floor(micros / 1000)
 
 if ARGV[2] ~= '' then
   local member = ARGV[2] .. ' ' .. ARGV[1]
@@ -47,7 +50,21 @@ if gone > 0 then
 end
 
 local head = live_head(KEYS[3], KEYS[4], millis)
-if head and (mine or not lock) then
-  wake(head, mine and keep or 0)
+if not head or not (mine or not lock) then
+  return mine and 1 or 0
 end
+if keep > 0 or string.sub(head, 1, 1) == '-' then
+  wake(head, mine and keep or 0)
+  return mine and 1 or 0
+end
+
+local channel, heir = string.match(head, '^.(.*) (%S+)$')
+local left = redis.call('ZSCORE', KEYS[4], head) - millis
+local token, life = mint(fence, micros)
+redis.call('SET', KEYS[1], heir .. '\n' .. token .. '\n' .. millis .. '\n', 'PX', left)
+redis.call('ZREM', KEYS[3], head)
+redis.call('ZREM', KEYS[4], head)
+local others = redis.call('EXISTS', KEYS[4]) == 1
+redis.call('SET', KEYS[2], others and token .. '*' or token, 'PX', life)
+redis.call('PUBLISH', channel, 'grant ' .. token .. ' ' .. millis .. ' ' .. left .. ' ' .. heir)
 return mine and 1 or 0
