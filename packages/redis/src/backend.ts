@@ -86,7 +86,7 @@ export class RedisBackend implements LockBackend {
     this.#servers = servers;
     const room = new WaitingRoom({
       clock,
-      memberOf: (claim) => `${this.#placeOf(claim)} ${claim.owner}`,
+      placeOf: (claim) => this.#placeOf(claim),
       refresh: (name, members) => this.#refresh(name, members),
       onRound: () => this.#checkSubscription(),
     });
@@ -138,7 +138,7 @@ export class RedisBackend implements LockBackend {
       return Promise.resolve({ claim, fencingToken: token, ttl, from, validFor });
     }
     const keys = this.#keyspace.keys(name);
-    const args: (string | number)[] = [owner, ttl, this.#placeOf(claim)];
+    const args: (string | number)[] = [owner, ttl, candidate.place];
     if (metadata !== undefined) args.push(metadata);
     const sentAt = this.#host.clock.now();
     candidate.pending++;
@@ -186,7 +186,7 @@ export class RedisBackend implements LockBackend {
     const candidate = room.find(owner);
     if (candidate !== undefined) room.dismiss(candidate);
     const keys = this.#keyspace.keys(name);
-    const args: (string | number)[] = [owner, this.#placeOf(claim)];
+    const args: (string | number)[] = [owner, candidate?.place ?? this.#placeOf(claim)];
     if (candidate?.unsettled) args.push(Math.ceil(keepFor), TOMBSTONE);
     else if (keepFor > 0) args.push(Math.ceil(keepFor));
     return this.#run(name, scripts.release, [keys.lock, keys.fence, keys.queue, keys.alive], args).then(

@@ -9,7 +9,7 @@ function setUp(): { candidate: Candidate; pass(ms: number): void } {
   const pass = (ms: number) => {
     now += ms;
   };
-  return { candidate: new Candidate(claim, '+channel o', clock), pass };
+  return { candidate: new Candidate(claim, '+channel', clock), pass };
 }
 
 const HANDED = { token: 7n, validFor: 5000 };

@@ -25,8 +25,8 @@ const DRIFT = 0.01;
 export class Candidate {
   readonly name: string;
   readonly owner: string;
-  /** How the queue calls it. */
-  readonly member: string;
+  /** How it stands in the queue, '' not at all. Settled when it joins: an attempt with another ttl keeps its place. */
+  place: string;
   /** Attempts under way. */
   pending = 0;
   /** An attempt was left without an answer: the server may still execute it. */
@@ -41,11 +41,16 @@ export class Candidate {
   #settle: (() => void) | undefined;
   #alarm: { readonly at: number; readonly timer: Timer } | undefined;
 
-  constructor(claim: Claim, member: string, clock: Clock) {
+  constructor(claim: Claim, place: string, clock: Clock) {
     this.name = claim.name;
     this.owner = claim.owner;
-    this.member = member;
+    this.place = place;
     this.#clock = clock;
+  }
+
+  /** How the queue calls it. */
+  get member(): string {
+    return `${this.place} ${this.owner}`;
   }
 
   /** What was sent for it may be executed after its release. */

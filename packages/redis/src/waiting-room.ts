@@ -21,8 +21,8 @@ export interface Presence {
 
 export interface WaitingRoomOptions {
   readonly clock: Clock;
-  /** How the queue calls a claim of this instance. */
-  memberOf(claim: Claim): string;
+  /** How a claim of this instance stands in the queue, '' not at all. */
+  placeOf(claim: Claim): string;
   /** Gives a sign of life for members of one name. */
   refresh(name: string, members: readonly string[]): Promise<Presence>;
   /** Called with each round of signs of life. */
@@ -51,9 +51,10 @@ export class WaitingRoom {
     const present = this.#candidates.get(claim.owner);
     if (present !== undefined) {
       present.forget();
+      if (present.place === '') present.place = this.#options.placeOf(claim);
       return present;
     }
-    const candidate = new Candidate(claim, this.#options.memberOf(claim), this.#options.clock);
+    const candidate = new Candidate(claim, this.#options.placeOf(claim), this.#options.clock);
     this.#candidates.set(claim.owner, candidate);
     return candidate;
   }
