@@ -1,9 +1,12 @@
 #!/usr/bin/env node
-import { writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { cpus, platform, release } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { Command } from 'commander';
-import { type Effort, measure } from './measure.js';
-import { type Figure, type Results, table } from './results.js';
+import { measure } from './measure.js';
+import { plot } from './plot.js';
+import { type BackendResults, type Effort, readResults, table } from './results.js';
 import type { Backend } from './subject.js';
 
 const ALL: readonly Backend[] = [
@@ -16,15 +19,23 @@ const ALL: readonly Backend[] = [
   'postgres',
   'mariadb',
 ];
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
+const PUBLISHED = join(ROOT, 'docs/data/bench.json');
+const SCRATCH = join(ROOT, '.holdfast/bench.json');
 
 const program = new Command('bench')
   .description('Measures this project, the raw calls and the peers on one machine in one run.')
   .argument('[backends...]', `any of ${ALL.join(', ')}; default all`)
-  .option('--quick', 'one short round each: to see that everything runs')
+  .option('--quick', 'one short round each, to see that everything runs; kept out of the documentation')
   .option('--rounds <n>', 'rounds that count', '3')
-  .option('--ms <n>', 'length of one measurement', '3000')
+  .option('--ms <n>', 'length of one measurement', '2000')
   .option('--waiters <n>', 'waiters under contention, over five processes', '50')
-  .option('--json <file>', 'writes the figures to a file')
+  .option('--only <names...>', 'only these subjects; kept out of the documentation')
+  .option(
+    '--json <file>',
+    "where the figures go, in place of these backends' earlier ones (default: docs/data/bench.json)",
+  )
+  .option('--plots <folder>', 'where the plots go, light and dark (default: beside the figures)')
   .parse();
 
 const options = program.opts<{
@@ -32,29 +43,41 @@ const options = program.opts<{
   rounds: string;
   ms: string;
   waiters: string;
+  only?: string[];
   json?: string;
+  plots?: string;
 }>();
 const backends = (program.args.length > 0 ? program.args : ALL) as Backend[];
+const unknown = backends.find((backend) => !ALL.includes(backend));
+if (unknown !== undefined) program.error(`there is no backend ${unknown}: one of ${ALL.join(', ')}`);
+
 const effort: Effort = {
   rounds: options.quick ? 1 : Number(options.rounds),
   ms: options.quick ? 500 : Number(options.ms),
   waiters: Number(options.waiters),
   processes: 5,
 };
+const partial = options.quick === true || options.only !== undefined;
+const file = options.json ?? (partial ? SCRATCH : PUBLISHED);
+const plots = options.plots ?? join(dirname(file), 'plots');
+mkdirSync(plots, { recursive: true });
 
-const figures: Figure[] = [];
-const results = (): Results => ({
-  at: new Date().toISOString(),
-  machine: {
-    node: process.version,
-    cpus: cpus().length,
-    model: cpus()[0]?.model ?? '',
-    platform: `${platform()} ${release()}`,
-  },
-  figures,
-});
 for (const backend of backends) {
-  figures.push(...(await measure(backend, effort, (line) => console.error(line))));
-  console.log(`\n${table(results(), backend)}\n`);
-  if (options.json !== undefined) writeFileSync(options.json, `${JSON.stringify(results(), null, 2)}\n`);
+  const figures = await measure(backend, effort, (line) => console.error(line), options.only);
+  const results: BackendResults = {
+    at: new Date().toISOString(),
+    machine: {
+      node: process.version,
+      cpus: cpus().length,
+      model: cpus()[0]?.model ?? '',
+      platform: `${platform()} ${release()}`,
+    },
+    effort,
+    figures,
+  };
+  console.log(`\n${table(backend, results)}\n`);
+  // Read again each time: another run may have written another backend meanwhile.
+  writeFileSync(file, `${JSON.stringify({ ...readResults(file), [backend]: results }, null, 2)}\n`);
+  for (const theme of ['light', 'dark'] as const)
+    writeFileSync(join(plots, `${backend}-${theme}.svg`), plot(backend, results, theme));
 }

@@ -1,53 +1,54 @@
 import { commandCounter } from './commands.js';
 import { SubjectProcess } from './process.js';
-import type { Figure, Scenario } from './results.js';
-import type { Finding } from './scenarios.js';
+import type { Effort, Figure, Scenario } from './results.js';
+import { type Finding, now } from './scenarios.js';
 import { startServer } from './servers.js';
 import { median } from './stats.js';
 import type { Backend, Subject } from './subject.js';
 import { subjects } from './subjects/index.js';
 
-/** How much is measured. */
-export interface Effort {
-  /** Rounds of each subject, in turn. The first one warms up and does not count. */
-  readonly rounds: number;
-  /** Length of one measurement, ms. */
-  readonly ms: number;
-  readonly waiters: number;
-  readonly processes: number;
-}
-
 type Samples = Map<string, { subject: Subject; scenario: Scenario; unit: string; values: number[] }>;
 
-/** Measures every subject of a backend on one server, in interleaved rounds. */
+/** Measures every subject of a backend, or those named in `only`, on one server, in interleaved rounds. */
 export async function measure(
   backend: Backend,
   effort: Effort,
   log: (line: string) => void,
+  only?: readonly string[],
 ): Promise<Figure[]> {
   const server = await startServer(backend);
   const samples: Samples = new Map();
   const own = subjects.filter((subject) => subject.backend === backend);
+  const measured = own.filter((subject) => only?.includes(subject.name) ?? true);
+  const keep = (subject: Subject, found: Found): void => {
+    for (const [scenario, unit, value] of found) add(samples, subject, scenario, unit, value);
+  };
   try {
     for (let round = 0; round <= effort.rounds; round++) {
-      for (const subject of own) {
-        log(`${backend}: round ${round} of ${effort.rounds}: ${subject.name}`);
-        const found = await uncontended(subject, server.url, effort);
-        if (subject.waits) found.push(...(await contended(subject, server.url, effort, own)));
-        if (round > 0)
-          for (const [scenario, unit, value] of found) add(samples, subject, scenario, unit, value);
+      // The first round only warms up: the server's caches, the files of the database.
+      const warmUp = round === 0;
+      const how = warmUp ? { ...effort, ms: effort.ms / 4 } : effort;
+      for (const subject of measured) {
+        log(`${backend}: ${warmUp ? 'warm-up' : `round ${round} of ${effort.rounds}`}: ${subject.name}`);
+        const found = await uncontended(subject, server.url, how);
+        if (subject.waits) found.push(...(await contended(subject, server.url, how, own)));
+        if (!warmUp) keep(subject, found);
       }
     }
-    for (const subject of own.filter((one) => one.kind === 'holdfast')) {
-      for (const [scenario, unit, value] of await once(subject, server.url, log)) {
-        add(samples, subject, scenario, unit, value);
+    if (backend !== 'memory') {
+      for (let round = 1; round <= effort.rounds; round++) {
+        for (const subject of measured.filter(({ waits }) => waits)) {
+          log(`${backend}: a killed holder, ${round} of ${effort.rounds}: ${subject.name}`);
+          keep(subject, await recovery(subject, server.url));
+        }
       }
     }
+    for (const subject of measured.filter((one) => one.kind === 'holdfast'))
+      keep(subject, await once(subject, server.url, effort, log));
   } finally {
     await server.stop();
   }
   return [...samples.values()].map(({ subject, scenario, unit, values }) => ({
-    backend,
     subject: subject.name,
     kind: subject.kind,
     scenario,
@@ -69,6 +70,7 @@ async function uncontended(subject: Subject, url: string, { ms }: Effort): Promi
     return [
       ['sequential', 'pairs/s', perSecond(sequential)],
       ['parallel', 'pairs/s', perSecond(parallel)],
+      ['client processor time', 'ms/pair', parallel.kind === 'rate' ? parallel.cpuPerOperation : Number.NaN],
     ];
   } finally {
     await worker.close();
@@ -125,37 +127,87 @@ function summarise(findings: readonly Finding[]): Found {
   ];
 }
 
-/** What is measured once, of this project alone. */
-async function once(subject: Subject, url: string, log: (line: string) => void): Promise<Found> {
-  const found: Found = [];
-  const counter = await commandCounter(subject.backend, url);
-  if (counter !== undefined) {
-    for (const waiters of [10, 100, 1000] as const) {
-      log(`${subject.backend}: commands per hand-over with ${waiters} waiters`);
-      const worker = await SubjectProcess.start(subject, url);
-      const before = await counter.count();
-      const finding = await worker.perform({
-        kind: 'contended',
-        waiters,
-        ms: 4000,
-        name: `commands-${waiters}`,
-      });
-      const commands = (await counter.count()) - before;
-      await worker.close();
-      const grants = finding.kind === 'contended' ? finding.holds.length : Number.NaN;
-      found.push([`commands per hand-over, ${waiters} waiters`, 'commands', commands / grants]);
-    }
-    await counter.close();
+/** How long a name stays taken after its holder was killed. */
+async function recovery(subject: Subject, url: string): Promise<Found> {
+  const name = `recovery-${Date.now()}`;
+  const [holder, waiter] = await Promise.all([
+    SubjectProcess.start(subject, url),
+    SubjectProcess.start(subject, url),
+  ]);
+  try {
+    await holder.perform({ kind: 'take', name, ttl: 2000 });
+    const waiting = waiter.perform({ kind: 'take', name, ttl: 2000 });
+    // Long enough for the waiter to be in its place, whichever way it waits.
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    const killed = now();
+    holder.kill();
+    const taken = await waiting;
+    const value = taken.kind === 'taken' ? taken.at - killed : Number.NaN;
+    return [['recovery from a killed holder, ttl 2 s', 'ms', value]];
+  } finally {
+    holder.kill();
+    // It holds what nobody gives back, in a database of this run alone.
+    waiter.kill();
   }
+}
+
+/** What is measured once, of this project alone. */
+async function once(
+  subject: Subject,
+  url: string,
+  effort: Effort,
+  log: (line: string) => void,
+): Promise<Found> {
+  const found = await commandsPerHandOver(subject, url, effort, log);
   log(`${subject.backend}: holding 10,000 locks`);
   const holder = await SubjectProcess.start(subject, url);
-  const held = await holder.perform({ kind: 'hold', locks: 10_000, ms: 20_000 });
+  // More than the 10 s after which locks of the default ttl are renewed.
+  const held = await holder.perform({ kind: 'hold', locks: 10_000, ms: Math.min(20_000, effort.ms * 10) });
   await holder.close();
   if (held.kind === 'hold') {
     found.push(
       ['holding 10,000: cores', 'cores', held.cores],
       ['holding 10,000: MiB', 'MiB', held.rss / 2 ** 20],
     );
+  }
+  return found;
+}
+
+/** Each waiter takes one last turn at the end: with a thousand of them that may last too long. */
+const LONGEST_END = 40_000;
+
+/** Requests to the server for each grant, everything that waiting costs included. */
+async function commandsPerHandOver(
+  subject: Subject,
+  url: string,
+  { ms }: Effort,
+  log: (line: string) => void,
+): Promise<Found> {
+  const counter = commandCounter(subject.backend, url);
+  if (counter === undefined) return [];
+  const found: Found = [];
+  let handOver = 0;
+  try {
+    for (const waiters of [10, 100, 1000] as const) {
+      if (handOver * waiters > LONGEST_END) {
+        log(`${subject.backend}: not with ${waiters} waiters, ${handOver.toFixed(0)} ms each`);
+        break;
+      }
+      log(`${subject.backend}: commands per hand-over with ${waiters} waiters`);
+      const before = await counter.count();
+      const worker = await SubjectProcess.start(subject, url);
+      const started = now();
+      const finding = await worker.perform({ kind: 'contended', waiters, ms, name: `commands-${waiters}` });
+      const elapsed = now() - started;
+      // Some servers count a connection's requests when it ends.
+      await worker.close();
+      const commands = (await counter.count()) - before;
+      const grants = finding.kind === 'contended' ? finding.holds.length : Number.NaN;
+      handOver = elapsed / grants;
+      found.push([`commands per hand-over, ${waiters} waiters`, 'commands', commands / grants]);
+    }
+  } finally {
+    await counter.close();
   }
   return found;
 }

@@ -36,7 +36,7 @@ export class SubjectProcess {
   }
 
   async close(): Promise<void> {
-    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
+    if (this.#child.killed || this.#child.exitCode !== null || this.#child.signalCode !== null) return;
     const gone = new Promise<void>((resolve) => this.#child.once('exit', () => resolve()));
     this.#child.send('close');
     await gone;

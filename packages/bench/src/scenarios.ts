@@ -6,7 +6,8 @@ export type Task =
   | { readonly kind: 'parallel'; readonly loops: number; readonly ms: number }
   | { readonly kind: 'contended'; readonly waiters: number; readonly ms: number; readonly name: string }
   | { readonly kind: 'probe'; readonly ms: number }
-  | { readonly kind: 'hold'; readonly locks: number; readonly ms: number };
+  | { readonly kind: 'hold'; readonly locks: number; readonly ms: number }
+  | { readonly kind: 'take'; readonly name: string; readonly ttl: number };
 
 /** What a worker process found. */
 export type Finding =
@@ -18,7 +19,9 @@ export type Finding =
       readonly grantsOfWaiter: readonly number[];
     }
   | { readonly kind: 'latencies'; readonly ms: readonly number[] }
-  | { readonly kind: 'hold'; readonly cores: number; readonly rss: number; readonly acquireMs: number };
+  | { readonly kind: 'hold'; readonly cores: number; readonly rss: number; readonly acquireMs: number }
+  /** When the lock was granted, in ms on the machine's monotonic clock. It stays held until the process ends. */
+  | { readonly kind: 'taken'; readonly at: number };
 
 /** Runs a task on an open client. */
 export async function perform(client: SubjectClient, task: Task): Promise<Finding> {
@@ -33,6 +36,9 @@ export async function perform(client: SubjectClient, task: Task): Promise<Findin
       return probe(client, task.ms);
     case 'hold':
       return hold(client, task);
+    case 'take':
+      await client.acquire(task.name, task.ttl);
+      return { kind: 'taken', at: now() };
   }
 }
 
@@ -116,6 +122,6 @@ async function hold(client: SubjectClient, task: Extract<Task, { kind: 'hold' }>
 }
 
 /** Monotonic and shared by all processes of the machine. */
-function now(): number {
+export function now(): number {
   return Number(process.hrtime.bigint()) / 1e6;
 }

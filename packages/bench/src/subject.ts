@@ -21,8 +21,11 @@ export type Backend =
 
 /** One process's connection. */
 export interface SubjectClient {
-  /** Takes the lock, waiting if others hold it; gives the function that releases it. */
-  acquire(name: string): Promise<() => Promise<unknown>>;
+  /**
+   * Takes the lock, waiting if others hold it; gives the function that releases it. `ttl` in ms is how long a dead
+   * holder blocks others, 30 s unless said otherwise; a subject that cannot be told ignores it.
+   */
+  acquire(name: string, ttl?: number): Promise<() => Promise<unknown>>;
   /** One raw round trip of the kind that a hand-over needs: the unit in which hand-overs are quoted. */
   probe?(): Promise<unknown>;
   close(): Promise<unknown>;

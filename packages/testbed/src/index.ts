@@ -3,6 +3,7 @@ export type { HistoryEvent } from './history/event.js';
 export { formatHistory, mergeHistories, parseHistory, readHistoryFolder } from './history/read.js';
 export { monotonicNow, observe, Recorder } from './history/recorder.js';
 export type { RuleId, Verdict, Violation } from './history/rules/rule.js';
+export * as svg from './picture/svg.js';
 export * from './processes/clock.js';
 export * from './processes/worker.js';
 export * from './proxy/matchers.js';

@@ -11,8 +11,8 @@ export function holdfast(backend: Backend): Subject {
     async open(url) {
       const locks = await connect(url);
       return {
-        async acquire(name) {
-          const hold = await locks.lock(name).acquire();
+        async acquire(name, ttl) {
+          const hold = await locks.lock(name).acquire(ttl === undefined ? {} : { ttl });
           return () => hold.release();
         },
         close: () => locks.close(),

@@ -48,8 +48,8 @@ const redlock: Subject = {
     // Its defaults, but for the number of tries: with ten it gives up under contention.
     const lock = new Redlock([client], { retryCount: -1 });
     return {
-      async acquire(name) {
-        const held = await lock.acquire([`redlock:${name}`], 30_000);
+      async acquire(name, ttl = 30_000) {
+        const held = await lock.acquire([`redlock:${name}`], ttl);
         return () => held.release();
       },
       close: () => client.quit(),
@@ -65,8 +65,11 @@ const redisSemaphore: Subject = {
   async open(url) {
     const client = new Redis(url);
     return {
-      async acquire(name) {
-        const mutex = new Mutex(client, `semaphore:${name}`, { acquireTimeout: 60_000 });
+      async acquire(name, ttl) {
+        const mutex = new Mutex(client, `semaphore:${name}`, {
+          acquireTimeout: 60_000,
+          ...(ttl === undefined ? {} : { lockTimeout: ttl }),
+        });
         await mutex.acquire();
         return () => mutex.release();
       },
@@ -87,8 +90,8 @@ const verrou: Subject = {
       stores: { redis: { driver: redisStore({ connection: client }) } },
     });
     return {
-      async acquire(name) {
-        const lock = locks.createLock(`verrou:${name}`, '30s');
+      async acquire(name, ttl = 30_000) {
+        const lock = locks.createLock(`verrou:${name}`, ttl);
         if (!(await lock.acquire())) throw new Error('not acquired');
         return () => lock.release();
       },
@@ -107,8 +110,8 @@ const quorumRedlock: Subject = {
       .map((host) => new Redis(`redis://${host}`));
     const lock = new Redlock(clients, { retryCount: -1 });
     return {
-      async acquire(name) {
-        const held = await lock.acquire([`redlock:${name}`], 30_000);
+      async acquire(name, ttl = 30_000) {
+        const held = await lock.acquire([`redlock:${name}`], ttl);
         return () => held.release();
       },
       close: () => Promise.all(clients.map((client) => client.quit())),

@@ -67,8 +67,8 @@ function verrou(database: Database): Subject {
       const driver = knexStore({ connection: db, tableName: 'verrou' });
       const locks = new Verrou({ default: 'sql', stores: { sql: { driver } } });
       return {
-        async acquire(name) {
-          const lock = locks.createLock(name, '30s');
+        async acquire(name, ttl = 30_000) {
+          const lock = locks.createLock(name, ttl);
           if (!(await lock.acquire())) throw new Error('not acquired');
           return () => lock.release();
         },
