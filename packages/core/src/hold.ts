@@ -17,6 +17,12 @@ import { validUntil } from './validity.js';
  */
 type State = 'held' | 'releasing' | 'unreleased' | 'released' | 'lost' | 'detached';
 
+/**
+ * How soon the watchdog asks for the whole ttl where a grant came with less (a lock that was handed over), ms. Work that
+ * keeps the process busy would otherwise outlast it; work that is done sooner is spared the request.
+ */
+const FIRST_RENEWAL = 50;
+
 /** How a hold is to be kept: the part of a request that outlives the acquisition. */
 export type HoldTerms = Pick<Request, 'renew' | 'maxHold' | 'minHold'>;
 
@@ -55,7 +61,10 @@ export class Hold {
     this.minHold = terms.minHold;
     this.#grantedAt = engine.clock.now();
     this.#maxEnd = this.#grantedAt + terms.maxHold;
-    this.#confirm(grant.from ?? sent, grant.validFor ?? grant.ttl);
+    const validFor = grant.validFor ?? grant.ttl;
+    this.#confirm(grant.from ?? sent, validFor);
+    if (terms.renew && validFor < grant.ttl)
+      this.#renewAt = Math.min(this.#renewAt, this.#grantedAt + FIRST_RENEWAL);
     if (!terms.renew && this.#onSession) this.#leaseEnd = sent + grant.ttl;
   }
 
