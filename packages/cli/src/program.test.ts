@@ -25,7 +25,8 @@ const here = (...args: string[]) => holdfast(...args, '--url', scratch.url);
 
 describe('usage', () => {
   it.each([
-    ['no command', ['run', 'job'], 'missing required argument'],
+    ['no command', ['run', 'job', '--'], 'missing required argument'],
+    ['a command without --', ['run', 'job', 'sh', '-c', 'true'], 'stands after --'],
     ['a duration without a unit', ['run', '--ttl', '30', 'job', '--', 'true'], '--ttl is "30"'],
     ['a negative wait', ['run', '--wait', '-1s', 'job', '--', 'true'], '--wait'],
     ['--wait beside --try', ['run', '--try', '--wait', '1s', 'job', '--', 'true'], 'cannot be used with'],
@@ -57,6 +58,11 @@ describe('usage', () => {
   it('a backend that does not answer is 69', async () => {
     const end = await holdfast('list', '--url', 'sqlite:/dev/null/locks.db');
     expect(end).toMatchObject({ code: 69, err: expect.stringContaining('/dev/null/locks.db') });
+  });
+
+  it('shows what was typed without its escapes', async () => {
+    const { err } = await holdfast('\u001b]0;owned\u0007');
+    expect(err).toContain("holdfast: unknown command '\\e]0;owned\\u{7}'");
   });
 
   it('every command has a help page', async () => {
@@ -133,6 +139,20 @@ describe('release', () => {
       code: 0,
     });
     expect((await locks.inspect('job')).held).toBe(false);
+  });
+
+  it('breaks the grant that was shown, not one that came while the name was typed', async () => {
+    await using locks = await connect(scratch.url);
+    const shown = await locks.lock('job').acquire();
+    const program = scratch.holdfast(['release', '--force', 'job']);
+    await program.says('Type the name again');
+    await shown.release();
+    const next = await locks.lock('job').acquire();
+    expect(await program.input('job\n').exited).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining(`not held with token ${shown.fencingToken}`),
+    });
+    expect(await next.verify()).toBe(true);
   });
 
   it('says when there was nothing to break', async () => {

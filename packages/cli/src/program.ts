@@ -21,6 +21,7 @@ export async function main(args: readonly string[], output: Output = standardOut
     code = result;
   });
   try {
+    if (args[0] === 'run') checkRun(args);
     await program.parseAsync([...args], { from: 'user' });
     return code;
   } catch (error) {
@@ -50,6 +51,16 @@ function define(output: Output, finish: (code: number) => void): Command {
     .configureOutput({
       writeOut: (text) => output.out(text.trimEnd()),
       writeErr: (text) => output.err(text.trimEnd()),
+      // One form for all complaints; what was typed may hold escapes.
+      outputError: (text, write) =>
+        write(
+          text
+            .trimEnd()
+            .split('\n')
+            .map(printable)
+            .join('\n')
+            .replace(/^error:/, 'holdfast:'),
+        ),
     })
     .showHelpAfterError('(add --help for more)')
     .addHelpText('after', BACKEND_HELP);
@@ -70,21 +81,23 @@ function define(output: Output, finish: (code: number) => void): Command {
   backendOptions(program.command('run'))
     .summary('run a command under a lock, like flock(1) for many machines')
     .description('Waits its turn for the lock NAME, runs COMMAND, and gives the lock back when it has ended.')
+    .usage('[options] NAME -- COMMAND…')
     .argument('<name>', 'the lock')
     .argument('<command...>', 'the command and its arguments, after --')
     .addOption(
-      new Option('-w, --wait <duration>', 'give up after this long (exit 75); 0 is one attempt').conflicts(
-        'try',
-      ),
+      new Option(
+        '-w, --wait <duration>',
+        'give up after this long (exit 75); 0 is one attempt (default: no limit)',
+      ).conflicts('try'),
     )
     .option('-n, --try', 'do not wait at all: exit 75 if the lock is busy')
     .option('--ttl <duration>', 'how long a dead holder can block others (default 30s)')
-    .option('--max-hold <duration>', 'end the command after this long')
+    .option('--max-hold <duration>', 'end the command after this long, as when the lock was lost')
     .option(
       '--min-hold <duration>',
       'keep the name taken until this long after the start, for jobs on many hosts',
     )
-    .option('--kill-after <duration>', 'between TERM and KILL when the lock was lost', '5s')
+    .option('--kill-after <duration>', 'between TERM and KILL when the command has to end', '5s')
     .option('--json', 'tell what happens as JSON, one event a line, on standard error')
     .option('-v, --verbose', 'tell what happens on standard error')
     .addHelpText('after', RUN_HELP)
@@ -180,6 +193,14 @@ function define(output: Output, finish: (code: number) => void): Command {
   return program;
 }
 
+/** Without `--` an option of the command would be taken for one of ours: `sh -c` for a config file. */
+function checkRun(args: readonly string[]): void {
+  if (args.includes('--') || args.length === 1 || args.some((arg) => HELP.includes(arg))) return;
+  throw new UsageError('the command stands after --: holdfast run NAME -- COMMAND… (add --help for more)');
+}
+
+const HELP: readonly string[] = ['-h', '--help'];
+
 /** Reads a whole number within limits. */
 function whole(least: number, most: number): (text: string) => number {
   return (text) => {
@@ -234,7 +255,13 @@ function runRequest(
 
 /** A duration with its unit: a bare number could mean seconds to one and milliseconds to another. */
 function duration(text: string, flag: string, zero = false): number {
-  return parseDuration(text === '0' ? 0 : (text as Duration), flag, { zero });
+  try {
+    return parseDuration(text === '0' ? 0 : (text as Duration), flag, { zero });
+  } catch {
+    const least = zero ? 'or 0' : 'above zero';
+    const allowed = `a duration with its unit, such as 500ms, 20s, 5m, 1h, 1d, ${least}`;
+    throw new UsageError(`${flag} is ${JSON.stringify(text)}; allowed: ${allowed}`);
+  }
 }
 
 function version(): string {
@@ -253,13 +280,15 @@ Examples:
   holdfast show nightly-report`;
 
 const RUN_HELP = `
-COMMAND gets HOLDFAST_LOCK, HOLDFAST_FENCING_TOKEN and HOLDFAST_OWNER in its environment, and standard input.
+COMMAND gets HOLDFAST_LOCK, HOLDFAST_FENCING_TOKEN and HOLDFAST_OWNER in its environment, and standard input. While
+it waits for the lock, holdfast shows its place in the queue and the holder, if standard error is a terminal.
 TERM, INT, HUP and QUIT are passed on to it and everything that it started; the lock is given back when all of them
 have gone. When the lock is lost they get TERM, and KILL after --kill-after. If holdfast itself is killed with
 SIGKILL, a small guard process does the same to them before the lock's ttl ends and others can get in.
 
-Exit code: the command's own; 128 + n if signal n ended it; 127 if it was not found; 75 if the lock was busy;
-76 if it was lost; 69 if the backend was unavailable; 64 for wrong usage; 78 for wrong configuration.
+Exit code: the command's own; 128 + n if signal n ended it; 127 if it was not found, 126 if it could not be started;
+75 if the lock was busy; 76 if it was lost; 69 if the backend was unavailable; 64 for wrong usage; 78 for wrong
+configuration.
 
 Durations carry their unit: 500ms, 20s, 5m, 1h, 1d.
 

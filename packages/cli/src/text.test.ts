@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { printable, quoted, span, table } from './text.js';
+import { fit, printable, quoted, span, table } from './text.js';
 
 it.each([
   ['plain text stays', 'order:42 ñ 漢字 🙂', 'order:42 ñ 漢字 🙂'],
@@ -45,4 +45,17 @@ it('gives each column the width of its widest cell', () => {
       ],
     ),
   ).toBe('A     B\nlong  1\nx     2');
+});
+
+it('counts the columns that a terminal gives to each character', () => {
+  expect(table(['A', 'B'], [['漢字', '1']])).toBe('A     B\n漢字  1');
+});
+
+it.each([
+  ['what fits stays', 'job', 3, 'job'],
+  ['the rest becomes a mark', 'nightly', 5, 'nigh…'],
+  ['a wide character is in or out', '漢字漢字', 4, '漢…'],
+  ['one that is made of several is not cut through', '👨‍👩‍👧ab', 3, '👨‍👩‍👧…'],
+])('fit: %s', (_what, text, columns, shown) => {
+  expect(fit(text, columns)).toBe(shown);
 });

@@ -1,3 +1,5 @@
+import stringWidth from 'string-width';
+
 /**
  * Text from elsewhere (names, owners, metadata) made safe for a terminal: everything that moves the cursor, sets a
  * title, hides or reorders other text is shown as an escape instead.
@@ -44,20 +46,29 @@ export function fineSpan(ms: number): string {
   return ms < 10 ? `${ms.toFixed(2)}ms` : span(ms);
 }
 
+/** As much of the text, from its beginning, as fits into so many columns of a terminal; `…` stands for the rest. */
+export function fit(text: string, columns: number): string {
+  if (stringWidth(text) <= columns) return text;
+  let kept = '';
+  let room = columns - 1;
+  for (const { segment } of new Intl.Segmenter().segment(text)) {
+    room -= stringWidth(segment);
+    if (room < 0) break;
+    kept += segment;
+  }
+  return `${kept}…`;
+}
+
 /** Rows under headings, each column as wide as its widest cell. */
 export function table(headings: readonly string[], rows: readonly (readonly string[])[]): string {
   const all = [headings, ...rows];
-  const widths = headings.map((_, column) => Math.max(...all.map((row) => width(row[column] ?? ''))));
+  const widths = headings.map((_, column) => Math.max(...all.map((row) => stringWidth(row[column] ?? ''))));
   return all
     .map((row) =>
       row
-        .map((cell, column) => cell + ' '.repeat(Math.max(0, (widths[column] ?? 0) - width(cell))))
+        .map((cell, column) => cell + ' '.repeat(Math.max(0, (widths[column] ?? 0) - stringWidth(cell))))
         .join('  ')
         .trimEnd(),
     )
     .join('\n');
-}
-
-function width(text: string): number {
-  return [...text].length;
 }

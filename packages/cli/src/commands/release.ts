@@ -25,7 +25,7 @@ export function checkRelease({ force, token }: ReleaseFlags): bigint | undefined
 }
 
 /**
- * Breaks a lock: with a token only that grant, without one whatever is there once the name has been typed again.
+ * Breaks a lock: the grant with that token, or the one that was shown, once the name has been typed again.
  *
  * @returns the exit code: 1 when nothing was there to break
  */
@@ -35,31 +35,34 @@ export async function release(
   flags: ReleaseFlags,
   output: Output,
 ): Promise<number> {
-  const token = checkRelease(flags);
-  if (token === undefined) await confirm(locks, name, output);
+  const token = checkRelease(flags) ?? (await confirm(locks, name, output));
   const released = await locks.forceRelease(name, token === undefined ? undefined : { fencingToken: token });
   if (flags.json === true) output.out(json({ name, released }));
   else if (released) output.out(`released ${quoted(name)}; its holder learns of it at its next renewal`);
   else
     output.err(
-      `nothing was released: ${quoted(name)} is not held${token === undefined ? '' : ' with that token'}`,
+      `nothing was released: ${quoted(name)} is not held${token === undefined ? '' : ` with token ${token}`}`,
     );
   return released ? EXIT.ok : EXIT.negative;
 }
 
-/** The name, typed again, on the terminal or on the input. */
-async function confirm(locks: Locks, name: string, output: Output): Promise<void> {
-  const { held, owner } = await locks.inspect(name);
-  if (!held) return;
+/**
+ * Waits for the name, typed again, on the terminal or on the input.
+ *
+ * @returns the token of the grant that was shown: who got the lock while somebody typed keeps it
+ */
+async function confirm(locks: Locks, name: string, output: Output): Promise<bigint | undefined> {
+  const { held, owner, fencingToken } = await locks.inspect(name);
+  if (!held) return undefined;
   const who = owner === undefined ? 'kept by its minHold' : `held by ${printable(owner)}`;
   output.err(
-    `${quoted(name)} is ${who}. Breaking it lets somebody else in while that holder may still work.`,
+    `${quoted(name)} is ${who}${fencingToken === undefined ? '' : `, token ${fencingToken}`}. Breaking it lets somebody else in while that holder may still work.`,
   );
   output.err('Type the name again to break it (or give --token):');
   const input = createInterface({ input: process.stdin, terminal: false });
   try {
     for await (const line of input) {
-      if (line === name) return;
+      if (line === name) return fencingToken;
       break;
     }
   } finally {

@@ -1,6 +1,6 @@
 import { type Locks, sleep, systemClock } from '@holdfast/core';
 import { json, type Output } from '../output.js';
-import { printable, quoted, table } from '../text.js';
+import { fit, printable, quoted, table } from '../text.js';
 import { collect, HEADINGS, row } from './list.js';
 
 /** The options of `watch`. */
@@ -48,7 +48,8 @@ async function describe(locks: Locks, { prefix, json: asJson }: WatchFlags): Pro
   try {
     const states = await collect(locks, prefix);
     if (asJson === true) return json({ at, locks: states });
-    const head = `${at.toISOString()}  ${locks.backend.name}  ${states.length} held or waited for`;
+    const count = states.length === 1 ? '1 lock is' : `${states.length || 'no'} locks are`;
+    const head = `${at.toISOString()}  ${locks.backend.name}: ${count} held or waited for`;
     const rows = states.map((state) => row(state, at.getTime()));
     const waiting = states.flatMap(({ name, waiters }) =>
       waiters.map(
@@ -69,6 +70,8 @@ async function describe(locks: Locks, { prefix, json: asJson }: WatchFlags): Pro
 
 /** As much as the terminal shows: lines that wrap would push the head out of sight. */
 function cut(text: string, { rows = 24, columns = 80 }: NodeJS.WriteStream): string {
-  const lines = text.split('\n').map((line) => [...line].slice(0, columns).join(''));
-  return lines.slice(0, rows - 1).join('\n');
+  const lines = text.split('\n').map((line) => fit(line, columns));
+  const shown = lines.slice(0, rows - 1);
+  const hidden = lines.length - shown.length;
+  return (hidden === 0 ? shown : [...shown.slice(0, -1), `… and ${hidden + 1} lines more`]).join('\n');
 }

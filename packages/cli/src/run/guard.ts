@@ -28,9 +28,11 @@ export class Guard {
 
   constructor() {
     // Its own session: a Ctrl-C at the terminal must not reach it.
-    const guard = spawn('/bin/sh', ['-c', SCRIPT, 'holdfast-guard'], {
+    const guard = spawn('/bin/sh', ['-c', 'eval "$HOLDFAST_GUARD"', 'holdfast-guard'], {
       detached: true,
       stdio: ['pipe', 'ignore', 'ignore'],
+      // A list of processes shall show one line, not the script; and no secret is left in a process that lives on.
+      env: { PATH: process.env.PATH, HOLDFAST_GUARD: SCRIPT },
     });
     // Without a shell, or with the guard killed, the command goes on unguarded: the lock's ttl remains.
     guard.on('error', () => undefined);
@@ -41,7 +43,7 @@ export class Guard {
 
   /** From now on the group ends with this process; between TERM and KILL it has `grace` ms. */
   watch(group: number, grace: number): void {
-    this.#input.write(`${group} ${Math.max(1, Math.ceil(grace / 100))}\n`);
+    this.#input.write(`${group} ${Math.floor(grace / 100)}\n`);
   }
 
   /** The group has gone by itself, or never was. */

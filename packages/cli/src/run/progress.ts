@@ -1,5 +1,5 @@
 import { type Locks, systemClock, type Timer } from '@holdfast/core';
-import { printable, quoted, span } from '../text.js';
+import { fit, printable, quoted, span } from '../text.js';
 
 const PERIOD = 1000;
 
@@ -48,11 +48,14 @@ export class Progress {
   }
 
   #show(position: number | undefined, holder: string | undefined): void {
-    const place = position === undefined ? '' : `, place ${position} in the queue`;
-    const who = holder === undefined ? '' : `, held by ${printable(holder)}`;
-    const since = span(systemClock.now() - this.#started);
-    const line = `holdfast: waiting for ${quoted(this.#name)} (${since})${place}${who}`;
     const width = Math.max(20, (this.#stream.columns ?? 80) - 1);
-    this.#stream.write(`\r${[...line].slice(0, width).join('')}\u001b[K`);
+    const facts = [
+      ...(position === undefined ? [] : [`place ${position}`]),
+      ...(holder === undefined ? [] : [`held by ${printable(holder)}`]),
+    ];
+    const since = span(systemClock.now() - this.#started);
+    // A long name must not push out of sight what changes.
+    const line = `waiting for ${fit(quoted(this.#name), Math.floor(width / 3))} (${since}): ${facts.join(', ')}`;
+    this.#stream.write(`\r${fit(line, width)}\u001b[K`);
   }
 }

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { connect } from '@holdfast/core';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { childrenOf, isAlive, Scratch, stateOf, until } from '../testing/program.js';
@@ -244,6 +245,52 @@ it('Ctrl-Z stops the command too; when the lock was lost meanwhile, it ends inst
   expect(processes.filter(isAlive)).toEqual([]);
   expect(await next.verify()).toBe(true);
   await next.release();
+});
+
+/** Node options under which the program stands still for 300 ms at a point that nothing else can hit so surely. */
+function standingStill(code: string): NodeJS.ProcessEnv {
+  const pause = 'Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300)';
+  const script = code.replace('PAUSE', pause);
+  return { NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(script)}` };
+}
+
+it('Ctrl-Z at the very start of the command stops both', async () => {
+  // The command sends it as its first act, while the program has not got further than starting it.
+  const environment = standingStill(`
+    import child from 'node:child_process';
+    import { syncBuiltinESMExports } from 'node:module';
+    const { spawn } = child;
+    child.spawn = (...args) => {
+      const started = spawn(...args);
+      PAUSE;
+      return started;
+    };
+    syncBuiltinESMExports();
+  `);
+  const script = 'kill -TSTP $PPID; echo $$ > "$SCRATCH/pids"; exec sleep 600';
+  const program = scratch.holdfast(['run', 'job', '--', 'sh', '-c', script], environment);
+  const processes = await pids();
+  await until('both are stopped', () => [program.pid, ...processes].every((pid) => stateOf(pid) === 'T'));
+  process.kill(program.pid, 'SIGCONT');
+  await until('both go on', () => [program.pid, ...processes].every((pid) => stateOf(pid) === 'S'));
+  program.kill('SIGTERM');
+  expect(await program.exited).toMatchObject({ code: 143 });
+});
+
+it('a command is not started any more when the lock ran out right after the grant', async () => {
+  const environment = standingStill(`
+    import { subscribe } from 'node:diagnostics_channel';
+    subscribe('holdfast:acquired', () => PAUSE);
+  `);
+  const program = scratch.holdfast(
+    ['run', '--ttl', '200ms', 'job', '--', 'touch', scratch.path('ran')],
+    environment,
+  );
+  expect(await program.exited).toMatchObject({
+    code: 76,
+    stderr: expect.stringContaining('was lost before'),
+  });
+  expect(existsSync(scratch.path('ran'))).toBe(false);
 });
 
 it('Ctrl-Z and back within the ttl changes nothing', async () => {

@@ -8,7 +8,7 @@ import { Guard } from './guard.js';
 import { Interruptions } from './interruptions.js';
 import { Progress } from './progress.js';
 import { Reporter, type Style } from './reporter.js';
-import { followSuspension } from './suspension.js';
+import { Suspension } from './suspension.js';
 
 /** What to run under which lock, every argument checked for its form. */
 export interface RunRequest extends ConnectionFlags {
@@ -82,6 +82,12 @@ class Run {
       this.#reporter.failed('busy', name, `lock ${quoted(name)} is busy`);
       return EXIT.busy;
     }
+    if (!hold.isHeld()) {
+      // This process stood still since the grant: others may be in by now.
+      await this.#release(hold);
+      this.#reporter.failed('lost', name, `lock ${quoted(name)} was lost before the command could start`);
+      return EXIT.lost;
+    }
     const end = await this.#work(hold, guard);
     const wasLost = hold.signal.aborted;
     this.#reporter.ended(name, end);
@@ -122,13 +128,14 @@ class Run {
   async #work(hold: LockHandle, guard: Guard): Promise<CommandEnd> {
     const { name, command, killAfter } = this.#request;
     const [program, ...args] = command;
+    const suspension = new Suspension();
     const group = new CommandGroup(program, args, {
       ...process.env,
       HOLDFAST_LOCK: name,
       HOLDFAST_FENCING_TOKEN: String(hold.fencingToken),
       HOLDFAST_OWNER: hold.owner,
     });
-    const resume = followSuspension(group);
+    suspension.follow(group);
     const forward = (signal: NodeJS.Signals): void => {
       group.signal(signal);
       // A shell's background jobs ignore INT and QUIT: they outlive the command that was told to end.
@@ -147,7 +154,7 @@ class Run {
     guard.dismiss();
     this.#interruptions.handle(() => undefined);
     hold.signal.removeEventListener('abort', lost);
-    resume();
+    suspension.dispose();
     return end;
   }
 
