@@ -3,6 +3,7 @@ import {
   type Capabilities,
   type Claim,
   type Contended,
+  type Diagnosis,
   type Grant,
   isHoldfastError,
   type LockBackend,
@@ -148,6 +149,11 @@ export class SqlBackend implements LockBackend {
     const { freed, next } = await this.#database.store.forceRelease(name, expected);
     if (next !== undefined) waitlist.wake(next);
     return freed;
+  }
+
+  diagnose(): Promise<readonly Diagnosis[]> {
+    this.#opened();
+    return this.#database.store.diagnose();
   }
 
   close(): Promise<void> {

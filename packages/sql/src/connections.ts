@@ -1,4 +1,5 @@
-import { BackendError, type Clock, sleep, type Timer } from '@holdfast/core';
+import { BackendError, type Clock, sleep } from '@holdfast/core';
+import { within } from './within.js';
 
 /** Where connections come from: a pool of our own, or one that was handed in. */
 export interface ConnectionPool<C> {
@@ -148,18 +149,8 @@ export class Connections<C extends object> {
     return new BackendError('BACKEND_UNAVAILABLE', `${this.#label} ${what} within ${timeout} ms`);
   }
 
-  async #within<T>({ deadline }: Call, promise: Promise<T>, what: string): Promise<T> {
-    let timer: Timer | undefined;
-    const late = new Promise<never>((_resolve, reject) => {
-      timer = this.#clock.setTimer(Math.max(0, deadline - this.#clock.now()), () => reject(new Late(what)));
-    });
-    try {
-      return await Promise.race([promise, late]);
-    } finally {
-      timer?.cancel();
-      // When it loses the race, nobody else hears of its failure.
-      promise.catch(() => {});
-    }
+  #within<T>({ deadline }: Call, promise: Promise<T>, what: string): Promise<T> {
+    return within({ clock: this.#clock, deadline }, promise, () => new Late(what));
   }
 }
 

@@ -7,7 +7,7 @@ import Database from 'libsql';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createBackend } from './module.js';
 import { sqlitePath } from './options.js';
-import { DATABASES, knexFor, startSqlite, type TestDatabase, tenant } from './test-kit.js';
+import { DATABASES, startSqlite, type TestDatabase, tenant } from './test-kit.js';
 
 /** Bounds of time scale with this, as in the conformance suite. */
 const FACTOR = Number(process.env.HOLDFAST_TIME_FACTOR ?? 2);
@@ -155,25 +155,7 @@ describe.each(DATABASES)('processes on $name', ({ name, start }) => {
       expect(await holder.call('release')).toBe(true);
       expect(await other.call('tryAcquire', { name: 'job' })).toBe(true);
     });
-    return;
   }
-
-  it('sessions that live in a zone with daylight saving hold as long as others (sql-dst)', async () => {
-    const knex = knexFor(database.url);
-    const zone =
-      name === 'postgres'
-        ? "ALTER ROLE holdfast SET timezone = 'Europe/Berlin'"
-        : "SET GLOBAL time_zone = '+02:00'";
-    await knex.raw(zone);
-    await knex.destroy();
-    const locks = await locksAt(url);
-    const hold = await locks.lock('job').acquire({ ttl: 30_000, renew: false });
-    const state = await locks.inspect('job');
-    expect(state.expiresIn).toBeGreaterThan(20_000);
-    expect(state.expiresIn).toBeLessThanOrEqual(30_000);
-    await hold.release();
-    await locks.close();
-  });
 });
 
 describe.each([

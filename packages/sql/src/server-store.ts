@@ -1,4 +1,4 @@
-import type { Claim, Clock, Grant, LockState, Renewal } from '@holdfast/core';
+import type { Claim, Clock, Diagnosis, Grant, LockState, Renewal } from '@holdfast/core';
 import type { Connections } from './connections.js';
 import { keyOf } from './key.js';
 import type { Freed, LockStore, Outlook, Place, Refusal, StoreFacts, StoreSession } from './store.js';
@@ -78,6 +78,11 @@ export interface ServerDialect<C> {
     places: readonly { readonly key: Key; readonly ticket: number }[],
   ): Promise<readonly Outlook[]>;
   sweep(connection: C, prefix: string, retention: number, limit: number): Promise<number>;
+  /** What the server's settings mean for locks. `pushes`: messages about turns arrive at present. */
+  diagnose(
+    connection: C,
+    present: { readonly clock: Clock; readonly pushes: boolean },
+  ): Promise<readonly Diagnosis[]>;
 }
 
 /** What is known of an owner's place: it may have one; if so, perhaps under this ticket. */
@@ -256,6 +261,11 @@ export class ServerStore<C extends object> implements LockStore {
 
   sweep(retention: number, limit: number): Promise<number> {
     return this.#ask((c, d) => d.sweep(c, this.#options.prefix, retention, limit));
+  }
+
+  diagnose(): Promise<readonly Diagnosis[]> {
+    const { clock } = this.#opened();
+    return this.#ask((c, d) => d.diagnose(c, { clock, pushes: this.pushes }));
   }
 
   /** The lock is free already: that the head could not be told costs time, never the outcome. */

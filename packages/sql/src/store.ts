@@ -1,4 +1,4 @@
-import type { Claim, Clock, Contended, Grant, LockState, Renewal } from '@holdfast/core';
+import type { Claim, Clock, Contended, Diagnosis, Grant, LockState, Renewal } from '@holdfast/core';
 
 /**
  * What the backend asks of a database. Each method is one statement or one short transaction, runs outside any
@@ -31,6 +31,8 @@ export interface LockStore {
   peek(places: readonly Place[]): Promise<readonly Outlook[]>;
   /** Removes what nobody needs, at most `limit` rows of each kind, and answers how many it removed. */
   sweep(retention: number, limit: number): Promise<number>;
+  /** What the database and its settings mean for locks. */
+  diagnose(): Promise<readonly Diagnosis[]>;
   /** Ends every timer and closes what the store opened itself. */
   close(): Promise<void>;
 }

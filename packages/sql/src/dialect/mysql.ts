@@ -1,4 +1,4 @@
-import type { Claim, LockState } from '@holdfast/core';
+import type { Claim, Clock, Diagnosis, LockState } from '@holdfast/core';
 import { BackendError } from '@holdfast/core';
 import type { Migrations, Tables } from '../schema.js';
 import {
@@ -13,6 +13,7 @@ import {
 } from '../server-store.js';
 import { type Statement, statement } from '../statement.js';
 import { FAR, LIVENESS, type Outlook, type Refusal } from '../store.js';
+import { diagnoseMysql } from './mysql-diagnosis.js';
 
 /** The few calls of a mysql2 connection that we use; `execute` prepares, and the older mysql has none. */
 export interface MysqlConnection {
@@ -52,7 +53,7 @@ export class MysqlDialect implements ServerDialect<MysqlConnection> {
     this.#prepare = false;
   }
 
-  async detect(connection: MysqlConnection): Promise<string> {
+  async detect(connection: MysqlConnection): Promise<'mariadb' | 'mysql'> {
     const [row] = (await ask(connection, 'SELECT CAST(VERSION() AS BINARY) AS version')) as Row[];
     const version = text(row?.version);
     const [major = 0, minor = 0] = (/(\d+)\.(\d+)/.exec(version) ?? []).slice(1).map(Number);
@@ -271,6 +272,17 @@ export class MysqlDialect implements ServerDialect<MysqlConnection> {
       AND NOT EXISTS (SELECT 1 FROM ${waiters} AS w WHERE w.id = ${locks}.id)`;
     const gone = await this.#sweepTable(connection, waiters, 'ticket', dead, limit, []);
     return gone + (await this.#sweepTable(connection, locks, 'id', `prefix = ? AND ${old}`, limit, [prefix]));
+  }
+
+  async diagnose(
+    connection: MysqlConnection,
+    { clock }: { readonly clock: Clock },
+  ): Promise<readonly Diagnosis[]> {
+    const asText = async (sql: string) => {
+      const rows = (await ask(connection, sql)) as Row[];
+      return rows.map((row) => Object.fromEntries(Object.entries(row).map(([k, v]) => [k, text(v)])));
+    };
+    return diagnoseMysql(asText, { clock, product: await this.detect(connection) });
   }
 
   async #sweepTable(

@@ -1,4 +1,4 @@
-import type { Claim, LockState } from '@holdfast/core';
+import type { Claim, Clock, Diagnosis, LockState } from '@holdfast/core';
 import { BackendError } from '@holdfast/core';
 import type { Migrations, Tables } from '../schema.js';
 import {
@@ -13,9 +13,12 @@ import {
 } from '../server-store.js';
 import { statement } from '../statement.js';
 import { FAR, LIVENESS, type Outlook, type Refusal } from '../store.js';
+import { diagnosePostgres } from './postgres-diagnosis.js';
 
-/** The one call of a pg client that we use. */
+/** What we use of a pg client. */
 export interface PostgresConnection {
+  /** As the server, or a pooler before it, said when it connected. */
+  readonly processID?: number | null;
   query(query: {
     readonly name?: string;
     readonly text: string;
@@ -214,6 +217,13 @@ export class PostgresDialect implements ServerDialect<PostgresConnection> {
       limit,
     });
     return waiters.length + locks.length;
+  }
+
+  diagnose(
+    connection: PostgresConnection,
+    present: { readonly clock: Clock; readonly pushes: boolean },
+  ): Promise<readonly Diagnosis[]> {
+    return diagnosePostgres(connection, present);
   }
 
   async #version(connection: PostgresConnection): Promise<number> {

@@ -2,7 +2,9 @@ import { mkdirSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname } from 'node:path';
 import { type Clock, MissingPackageError, sleep } from '@holdfast/core';
+import { Abandoned } from '../connections.js';
 import type { KnexLike } from '../knex.js';
+import { within } from '../within.js';
 import { isBusy } from './sqlite-errors.js';
 
 /** The few calls that libsql and better-sqlite3 share. Parameters are named and always given as one object. */
@@ -27,9 +29,16 @@ type SqliteConstructor = new (path: string, options: { timeout: number }) => Sql
  */
 const PATIENCE = 10;
 
+/** How long a source may look for a connection. */
+export interface Patience {
+  readonly clock: Clock;
+  /** On the clock's `now`. */
+  readonly deadline: number;
+}
+
 /** Lends a database for one synchronous piece of work. Throws busy errors at once: nothing may block the event loop. */
 export interface SqliteSource {
-  use<T>(work: (database: SqliteDatabase) => T): Promise<T>;
+  use<T>(work: (database: SqliteDatabase) => T, patience: Patience): Promise<T>;
   close(): Promise<void>;
 }
 
@@ -99,8 +108,8 @@ export class SqliteKnex implements SqliteSource {
     this.#prepare = prepare;
   }
 
-  async use<T>(work: (database: SqliteDatabase) => T): Promise<T> {
-    const database = (await this.#knex.client.acquireConnection()) as SqliteDatabase;
+  async use<T>(work: (database: SqliteDatabase) => T, patience: Patience): Promise<T> {
+    const database = await this.#acquire(patience);
     try {
       return hurried(database, () => {
         if (!this.#prepared.has(database)) {
@@ -115,6 +124,26 @@ export class SqliteKnex implements SqliteSource {
   }
 
   async close(): Promise<void> {}
+
+  /** A transaction of the application's may keep the only connection that there is. */
+  async #acquire(patience: Patience): Promise<SqliteDatabase> {
+    const { client } = this.#knex;
+    const arriving = client.acquireConnection();
+    try {
+      return (await within(patience, arriving, () => new NoConnection())) as SqliteDatabase;
+    } catch (error) {
+      // It may still arrive, when nobody waits for it any more.
+      arriving.then((connection) => client.releaseConnection(connection)).catch(() => {});
+      throw error;
+    }
+  }
+}
+
+/** The pool lent nothing in time. */
+class NoConnection extends Error {
+  constructor() {
+    super('its pool gave no connection in time: does a transaction keep it, which waits for the lock?');
+  }
 }
 
 /** The owner's busy timeout would block the event loop for seconds, so ours counts while we work. */
@@ -156,9 +185,12 @@ export class SqliteTransactions {
 
   async #run<T>(begin: string, work: (sql: Sql) => T, signal?: AbortSignal): Promise<T> {
     const deadline = this.#clock.now() + this.#timeout;
+    const patience = { clock: this.#clock, deadline };
     for (let tries = 0; ; tries++) {
       try {
         return await this.#source.use((database) => {
+          // The connection may have come late.
+          if (signal?.aborted) throw new Abandoned();
           const sql = this.#sql(database);
           sql.run(begin);
           try {
@@ -169,7 +201,7 @@ export class SqliteTransactions {
             if (database.inTransaction) sql.run('ROLLBACK');
             throw error;
           }
-        });
+        }, patience);
       } catch (error) {
         if (!isBusy(error) || signal?.aborted || this.#clock.now() >= deadline) throw error;
       }

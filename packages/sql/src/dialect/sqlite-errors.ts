@@ -1,4 +1,5 @@
 import { BackendError, isHoldfastError } from '@holdfast/core';
+import { Abandoned } from '../connections.js';
 
 /** Another connection has the file: asking again soon helps. */
 export function isBusy(error: unknown): boolean {
@@ -7,7 +8,7 @@ export function isBusy(error: unknown): boolean {
 
 /** Turns what a SQLite driver threw into what core understands. */
 export function sqliteError(error: unknown, where: string): Error {
-  if (isHoldfastError(error)) return error;
+  if (isHoldfastError(error) || error instanceof Abandoned) return error;
   const code = codeOf(error);
   const said = error instanceof Error ? error.message : String(error);
   if (isBusy(error)) {

@@ -1,4 +1,4 @@
-import type { Claim, Grant, LockState, Renewal } from '@holdfast/core';
+import type { Claim, Diagnosis, Grant, LockState, Renewal } from '@holdfast/core';
 import { keyOf } from '../key.js';
 import type { Migrations, Tables } from '../schema.js';
 import {
@@ -14,6 +14,7 @@ import {
 } from '../store.js';
 import { MachineClock, type MachineTime, TICK } from './machine-clock.js';
 import { Sql, type SqliteDatabase, type SqliteSource, SqliteTransactions } from './sqlite-connection.js';
+import { diagnoseSqlite } from './sqlite-diagnosis.js';
 import { sqliteError } from './sqlite-errors.js';
 
 /** How a store reaches its database. */
@@ -193,6 +194,10 @@ export class SqliteStore implements LockStore {
       };
       return sql.run(this.#sql.sweepWaiters, parameters) + sql.run(this.#sql.sweepLocks, parameters);
     });
+  }
+
+  diagnose(): Promise<readonly Diagnosis[]> {
+    return this.#read((sql, time) => diagnoseSqlite(sql, time));
   }
 
   #id(name: string): Buffer {
