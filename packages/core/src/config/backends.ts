@@ -26,6 +26,11 @@ export const KNOWN_PACKAGES: Readonly<Record<Exclude<KnownBackend, 'memory'>, Kn
 /** Every backend's name in a config. */
 export const BACKEND_NAMES: readonly string[] = ['memory', ...Object.keys(KNOWN_PACKAGES)];
 
+/** Whether a key of a config can be the section of a backend: of one of ours, or under the name of its package. */
+export function isSection(key: string): boolean {
+  return BACKEND_NAMES.includes(key) || /^(@[a-z0-9~-][a-z0-9._~-]*\/|holdfast-)[a-z0-9._~-]+$/.test(key);
+}
+
 /** Every URL scheme that `connect()` knows by itself. */
 export const KNOWN_SCHEMES: readonly string[] = [
   'memory',

@@ -7,7 +7,12 @@ import type { Origin } from './config.js';
  * or hold one that was substituted from the environment.
  */
 export function complaint(origin: Origin, path: string, what: string, cause?: unknown): ConfigError {
-  const place = path === '' ? origin.label : `${origin.label}: ${path}`;
+  // A key may hold anything: what would move a terminal's cursor or reorder its text is shown as an escape.
+  const visible = path.replace(
+    /[\p{C}\p{Zl}\p{Zp}]/gu,
+    (each) => `\\u{${each.codePointAt(0)?.toString(16)}}`,
+  );
+  const place = path === '' ? origin.label : `${origin.label}: ${visible}`;
   return new ConfigError(`${place} ${what}`, cause === undefined ? {} : { cause });
 }
 

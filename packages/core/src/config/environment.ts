@@ -1,8 +1,32 @@
+import { isSection } from './backends.js';
 import { complaint, join } from './complaint.js';
 import type { Origin } from './config.js';
 
-const VARIABLE = /\$(\$\{)|\$\{([^}]*)\}/g;
-const REFERENCE = /^([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?$/s;
+const VARIABLE = /\$(\$\{)|\$\{([^}]*)(\}?)/g;
+/** Without another `${` in the default: who nests them expects what a shell does. */
+const REFERENCE = /^([A-Za-z_][A-Za-z0-9_]*)(?::-((?:(?!\$\{).)*))?$/s;
+
+/**
+ * As {@link substitute} for a whole config file, but for the sections of backends that it does not choose: their
+ * variables need not be set, so that one file serves the desk and the server.
+ *
+ * @throws ConfigError naming the variable that is not set
+ */
+export function substituteConfig(
+  value: unknown,
+  environment: Readonly<Record<string, string | undefined>>,
+  origin: Origin,
+): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    return substitute(value, environment, origin);
+  }
+  const backend = substitute('backend' in value ? value.backend : undefined, environment, origin, 'backend');
+  const entries = Object.entries(value).map(([key, each]) => [
+    key,
+    isSection(key) && key !== backend ? each : substitute(each, environment, origin, key),
+  ]);
+  return Object.fromEntries(entries);
+}
 
 /**
  * Replaces `${NAME}` and `${NAME:-default}` in every string of a config file by the environment's value;
@@ -34,11 +58,19 @@ function expand(
   path: string,
 ): string {
   const credentials = credentialsOf(text);
-  return text.replace(VARIABLE, (_match, escaped: string | undefined, reference: string, at: number) => {
+  const replace = (
+    _match: string,
+    escaped: string | undefined,
+    reference: string,
+    end: string,
+    at: number,
+  ) => {
     if (escaped !== undefined) return '${';
     const [, name, fallback] = REFERENCE.exec(reference) ?? [];
-    if (name === undefined)
-      throw complaint(origin, path, `has a malformed \${…}: write \${NAME} or \${NAME:-default}`);
+    if (name === undefined || end === '') {
+      const how = `write \${NAME} or \${NAME:-default}, and $\${ for the characters themselves`;
+      throw complaint(origin, path, `has a malformed \${…}: ${how}`);
+    }
     // As in a shell, `:-` also stands in for an empty value.
     const found = environment[name];
     const chosen = fallback !== undefined && (found === undefined || found === '') ? fallback : found;
@@ -46,7 +78,8 @@ function expand(
       throw complaint(origin, path, `needs the environment variable ${name}, which is not set`);
     }
     return at >= credentials.from && at < credentials.to ? encodeURIComponent(chosen) : chosen;
-  });
+  };
+  return text.replace(VARIABLE, replace);
 }
 
 /** Where a URL's user and password stand in the text, before anything was substituted. */

@@ -1,6 +1,7 @@
 import { chownSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { inspect } from 'node:util';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import type { BackendModule, BackendOptions } from '../backend.js';
 import { memoryBackend } from '../memory/backend.js';
@@ -134,6 +135,94 @@ it('names the variable that is missing and where it is used', async () => {
   await expect(findConfig()).rejects.toMatchObject({
     code: 'CONFIG',
     message: expect.stringMatching(/redis\.url needs the environment variable NOT_SET_ANYWHERE/),
+  });
+});
+
+it('leaves alone the variables of backends that are not chosen', async () => {
+  vi.stubEnv('BACKEND', 'memory');
+  vi.stubEnv('TTL', '5s');
+  write(
+    'holdfast.config.yaml',
+    `backend: \${BACKEND}\nredis: { url: "\${NOT_SET_ANYWHERE}" }\ndefaults: { ttl: "\${TTL}" }\n`,
+  );
+  enter('.');
+  const { value } = await findConfig();
+  expect(value).toMatchObject({ backend: 'memory', defaults: { ttl: '5s' } });
+  vi.stubEnv('BACKEND', 'redis');
+  await expect(findConfig()).rejects.toMatchObject({ message: expect.stringContaining('NOT_SET_ANYWHERE') });
+});
+
+it.each([
+  ['a name that is none', `\${A B}`],
+  ['no end', `redis://\${HOME`],
+  ['another inside', `\${NOT_SET_ANYWHERE:-\${HOME}}`],
+])('a variable with %s is malformed, and shows nothing of it', async (_what, url) => {
+  write('holdfast.config.json', JSON.stringify({ backend: 'redis', redis: { url } }));
+  enter('.');
+  await expect(findConfig()).rejects.toMatchObject({
+    code: 'CONFIG',
+    message: expect.stringMatching(/redis\.url has a malformed \$\{…\}: write/),
+  });
+});
+
+it.each([
+  ['an alias that names nothing', 'backend: redis\nredis: { password: *hunter2 }\n', 'begins with *'],
+  ['a tag that nobody knows', 'backend: redis\nredis: { password: !hunter2 x }\n', 'line 2, column'],
+  ['aliases without end', laughs(), 'begins with *'],
+])('YAML with %s is a ConfigError, and quotes nothing of it', async (_what, text, message) => {
+  write('holdfast.config.yaml', text);
+  enter('.');
+  const error = await findConfig().catch((reason: unknown) => reason);
+  expect(error).toMatchObject({ code: 'CONFIG', message: expect.stringContaining(message) });
+  expect(inspect(error, { depth: 9 })).not.toContain('hunter2');
+});
+
+/** Lists of lists of lists: small to write, and larger than any memory when written out. */
+function laughs(): string {
+  const levels = ['b', 'c', 'd', 'e'].map((name, index) => {
+    const inner = `*${String.fromCharCode(97 + index)}`;
+    return `${name}: &${name} [${Array(9).fill(inner).join(', ')}]`;
+  });
+  return ['a: &a [hunter2]', ...levels, 'backend: *e'].join('\n');
+}
+
+it('warns of nothing in a file that it cannot use', async () => {
+  const warned = vi.spyOn(process, 'emitWarning');
+  write('holdfast.config.yaml', 'backend: memory\n? [hunter2]\n: 1\n');
+  enter('.');
+  await expect(resolveConnection(undefined, {})).rejects.toMatchObject({ code: 'CONFIG' });
+  expect(warned).not.toHaveBeenCalled();
+});
+
+it('takes the default export of a module that a compiler made CommonJS of', async () => {
+  write('package.json', '{ "type": "commonjs" }');
+  const compiled = 'Object.defineProperty(exports, "__esModule", { value: true }); exports.default =';
+  write('holdfast.config.js', `${compiled} { backend: 'memory' };`);
+  enter('.');
+  expect((await findConfig()).value).toEqual({ backend: 'memory' });
+});
+
+it('says so when a module has no default export', async () => {
+  write('holdfast.config.mjs', "export const config = { backend: 'memory' };");
+  enter('.');
+  await expect(findConfig()).rejects.toMatchObject({
+    message: expect.stringMatching(/has no default export$/),
+  });
+});
+
+it('names the key that was meant for "backend"', async () => {
+  write('holdfast.config.yaml', 'Backend: memory\n');
+  enter('.');
+  await expect(resolveConnection(undefined, {})).rejects.toMatchObject({
+    message: expect.stringContaining('backend is missing (did you write it as "Backend"?)'),
+  });
+});
+
+it('shows a key without its escapes', async () => {
+  write('holdfast.config.json', JSON.stringify({ backend: 'memory', '\u001b[31m\u202e': 1 }));
+  enter('.');
+  await expect(resolveConnection(undefined, {})).rejects.toMatchObject({
+    message: expect.stringContaining(': \\u{1b}[31m\\u{202e} is not known'),
   });
 });
 

@@ -4,7 +4,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { ConfigError } from '../errors.js';
 import { complaint } from './complaint.js';
 import type { FoundConfig, Origin } from './config.js';
-import { substitute } from './environment.js';
+import { substituteConfig } from './environment.js';
 
 type Reader = (file: string, origin: Origin) => Promise<unknown>;
 
@@ -51,7 +51,7 @@ export async function readConfig(file: string, namedBy?: string): Promise<FoundC
   const resolveFrom = trusted ? folder : dirname(fileURLToPath(import.meta.url));
   const origin: Origin = { label: file, folder, resolveFrom };
   const value = await reader(file, origin);
-  return { value: isCode ? value : substitute(value, process.env, origin), origin };
+  return { value: isCode ? value : substituteConfig(value, process.env, origin), origin };
 }
 
 /** True when the file, and the link that led to it, belong to this user or to root. */
@@ -65,16 +65,16 @@ async function readTypeScript(file: string, origin: Origin): Promise<unknown> {
   const { createJiti } = await import('jiti');
   // No cache of compiled code: it would be kept in a folder for temporary files that others may write.
   const jiti = createJiti(file, { fsCache: false });
-  try {
-    return configOf(await jiti.import(file));
-  } catch (cause) {
-    throw complaint(origin, '', `cannot be loaded: ${oneLine(cause)}`, cause);
-  }
+  return configOf(await loaded(origin, () => jiti.import(file)), origin);
 }
 
 async function readModule(file: string, origin: Origin): Promise<unknown> {
+  return configOf(await loaded(origin, () => import(pathToFileURL(file).href)), origin);
+}
+
+async function loaded(origin: Origin, load: () => Promise<unknown>): Promise<unknown> {
   try {
-    return configOf(await import(pathToFileURL(file).href));
+    return await load();
   } catch (cause) {
     throw complaint(origin, '', `cannot be loaded: ${oneLine(cause)}`, cause);
   }
@@ -87,9 +87,16 @@ function oneLine(error: unknown): string {
     .trim();
 }
 
-/** The default export, or what CommonJS exported. */
-function configOf(module: unknown): unknown {
-  return typeof module === 'object' && module !== null && 'default' in module ? module.default : module;
+/** The default export, or what CommonJS exported. A compiler that made CommonJS of a module wraps it once more. */
+function configOf(module: unknown, origin: Origin): unknown {
+  if (typeof module !== 'object' || module === null) return module;
+  if (!('default' in module)) {
+    if ('backend' in module) return module;
+    throw complaint(origin, '', 'has no default export');
+  }
+  const exported = module.default;
+  const wrapped = typeof exported === 'object' && exported !== null && '__esModule' in exported;
+  return wrapped && 'default' in exported ? exported.default : exported;
 }
 
 async function readJson(file: string, origin: Origin): Promise<unknown> {
@@ -123,11 +130,17 @@ async function parseYaml(
   const { LineCounter, parseDocument } = await import('yaml');
   const lineCounter = new LineCounter();
   // Pretty errors quote the source.
-  const document = parseDocument(text, { prettyErrors: false, lineCounter });
-  const [fault] = document.errors;
+  const document = parseDocument(text, { prettyErrors: false, lineCounter, logLevel: 'error' });
+  // A warning means text that was not taken as it stands, such as a password that begins with an exclamation mark.
+  const [fault] = [...document.errors, ...document.warnings];
   if (fault !== undefined) {
     const { line, col } = lineCounter.linePos(fault.pos[0]);
     return { value: undefined, error: { code: fault.code, place: `line ${line}, column ${col}` } };
   }
-  return { value: document.toJS() };
+  try {
+    return { value: document.toJS() };
+  } catch {
+    // An alias that names nothing, or too many: the message would quote it.
+    return { value: undefined, error: { code: 'BAD_ALIAS', place: 'a value that begins with *: quote it' } };
+  }
 }

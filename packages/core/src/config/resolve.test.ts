@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import type { BackendModule, BackendOptions, LockBackend } from '../backend.js';
 import { memoryBackend } from '../memory/backend.js';
@@ -73,6 +74,7 @@ describe('a URL', () => {
     ['a bad prefix', 'consul://h?prefix=a/b', 'prefix must be 1 to 64 of'],
     ['an option given twice', 'consul://h?tls=1&tls=0', 'tls twice'],
     ['a scheme that nobody has, with the nearest', 'consol://h', 'did you mean "consul"?'],
+    ['a parameter that is no name', 'consul://h?a@b=1', 'has an unknown parameter;'],
     ['no scheme', 'localhost', 'has no known scheme'],
     ['nothing', '', 'has no known scheme'],
     ['a slip in one of ours', 'sqllite:./x', 'did you mean "sqlite"?'],
@@ -97,6 +99,49 @@ describe('a URL', () => {
       const error = (await failure(url, consul())) as Error;
       expect(`${error.message} ${error.stack} ${String(error.cause)}`).not.toContain('hunter2');
     }
+  });
+});
+
+describe('a URL of one of ours', () => {
+  /** A module that takes the place of a package of ours. */
+  const ours = (scheme: string) => ({ ...consul(), schemes: [scheme] });
+  const urlOf = async (url: string): Promise<unknown> => {
+    const module = ours('redis');
+    await resolveConnection(url, { backends: [module] });
+    return module.given[0]?.url;
+  };
+
+  it.each([
+    ['a slash', 'SCHEME://user:hunter2/x@h:1'],
+    ['a slash after digits', 'SCHEME://user:12/hunter2@h:1'],
+    ['a question mark', 'SCHEME://user:x?hunter2@h:1'],
+    ['a question mark after digits', 'SCHEME://user:12?hunter2@h:1'],
+    ['a hash', 'SCHEME://user:x#hunter2@h:1'],
+    ['a broken percent escape', 'SCHEME://user:hunter2%zz@h:1'],
+    ['an escape that is no UTF-8', 'SCHEME://user:hunter2%ff@h:1'],
+    ['no host behind it', 'SCHEME://user:hunter2'],
+    ['no host and no user', 'SCHEME://:hunter2'],
+    ['a host with a space', 'SCHEME://user:hunter2@h hunter2:1'],
+    ['a bracket that stays open', 'SCHEME://user:hunter2@[::1/x'],
+  ])('with %s in the password is a ConfigError that shows nothing of it', async (_what, shape) => {
+    for (const scheme of ['redis', 'etcd', 'zookeeper', 'postgres', 'mysql', 'redis+sentinel']) {
+      const module = ours(scheme);
+      const error = (await failure(shape.replace('SCHEME', scheme), module)) as Error;
+      expect(error).toMatchObject({ code: 'CONFIG', message: expect.stringContaining('the URL given') });
+      expect(inspect(error, { depth: 9 })).not.toContain('hunter2');
+      expect(module.given).toEqual([]);
+    }
+  });
+
+  it.each([
+    ['several hosts', 'redis://u:p@h1:1,h2,[::1]:3/x/y', 'redis://u:p@h1:1,h2,[::1]:3/x/y'],
+    ['no host', 'redis:///x', 'redis:///x'],
+    ['escapes in the password', 'redis://:a%2F%40@h', 'redis://:a%2F%40@h'],
+    ['an @ in the password, as parsers of the web read it', 'redis://u:a@b@h/x', 'redis://u:a%40b@h/x'],
+    ['an @ in the path', 'redis://u:p@h/x@y', 'redis://u:p@h/x@y'],
+    ['white space around it, as from a file', ' redis://h\n', 'redis://h'],
+  ])('may have %s', async (_what, url, given) => {
+    expect(await urlOf(url)).toBe(given);
   });
 });
 
@@ -131,7 +176,8 @@ describe('an object', () => {
   });
 
   it('may leave the section out, and may keep the sections of other backends', async () => {
-    const { backend } = await resolveConnection({ backend: 'memory', redis: { url: 'redis://h' } }, {});
+    const others = { redis: { url: 'redis://h' }, '@acme/holdfast-consul': { url: 'consul://h' } };
+    const { backend } = await resolveConnection({ backend: 'memory', ...others }, {});
     expect(backend.name).toBe('memory');
   });
 

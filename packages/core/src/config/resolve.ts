@@ -9,7 +9,7 @@ import { complaint, join, nearest, suggestion } from './complaint.js';
 import type { FoundConfig, HoldfastConfig, Origin } from './config.js';
 import { isBackendModule } from './modules.js';
 import { checkConfig, checkSection } from './schema.js';
-import { schemeOf, splitQuery, sqliteUrl } from './url.js';
+import { checkedUrl, schemeOf, splitQuery, sqliteUrl } from './url.js';
 
 /** What `connect()` was given besides the configuration. */
 export interface ConnectOptions {
@@ -73,7 +73,12 @@ function checkModules(backends: readonly BackendModule[]): readonly BackendModul
   return backends;
 }
 
-async function fromUrl(url: string, modules: readonly BackendModule[], origin: Origin): Promise<LockBackend> {
+async function fromUrl(
+  text: string,
+  modules: readonly BackendModule[],
+  origin: Origin,
+): Promise<LockBackend> {
+  const url = text.trim();
   const scheme = schemeOf(url);
   const module = modules.find(({ schemes }) => scheme !== undefined && schemes.includes(scheme));
   const name = scheme === undefined ? undefined : backendOfScheme(scheme);
@@ -97,7 +102,7 @@ async function fromSection(
   origin: Origin,
 ): Promise<LockBackend> {
   const given = 'url' in section ? section.url : undefined;
-  const url = given instanceof URL ? given.href : given;
+  const url = given instanceof URL ? given.href : typeof given === 'string' ? given.trim() : given;
   const scheme = typeof url === 'string' ? schemeOf(url) : name;
   const imported = modules.find(({ schemes }) => scheme !== undefined && schemes.includes(scheme));
   const module = imported ?? (await ourModule(name, origin));
@@ -149,16 +154,23 @@ async function create(
   origin: Origin,
   place: string,
 ): Promise<LockBackend> {
-  const { url, ...rest } = checkSection(section, module, origin, place);
-  if (typeof url !== 'string') return module.createBackend(rest);
+  const { url: given, ...rest } = checkSection(section, module, origin, place);
+  if (typeof given !== 'string') return module.createBackend(rest);
+  const url = given.trim();
   const urlPlace = place === '' ? '' : join(place, 'url');
-  const split = splitQuery(url, module, origin, urlPlace);
+  const split = splitQuery(isServer(url) ? checkedUrl(url, origin, urlPlace) : url, module, origin, urlPlace);
   const parameters = checkSection(split.parameters, module, origin, urlPlace);
   const twice = Object.keys(parameters).find((name) => name in rest);
   if (twice !== undefined)
     throw complaint(origin, join(place, twice), 'is also a parameter of the URL: give it once');
   const options: BackendOptions = { ...rest, ...parameters, url: anchored(split.url, origin) };
   return module.createBackend(options);
+}
+
+/** Whether a URL names servers of a backend of ours; what others mean by theirs is not known here. */
+function isServer(url: string): boolean {
+  const backend = backendOfScheme(schemeOf(url) ?? '');
+  return backend !== undefined && backend !== 'sqlite' && backend !== 'memory';
 }
 
 /** A relative SQLite path in a config file starts at the file's folder, or each working directory had locks of its own. */

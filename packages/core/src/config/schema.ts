@@ -1,8 +1,8 @@
 import type { BackendModule, BackendOptions, OptionType } from '../backend.js';
 import { MAX_DURATION } from '../duration.js';
 import type { LocksOptions } from '../locks.js';
-import { BACKEND_NAMES } from './backends.js';
-import { complaint, suggestion } from './complaint.js';
+import { BACKEND_NAMES, isSection } from './backends.js';
+import { complaint, nearest, suggestion } from './complaint.js';
 import type { Origin } from './config.js';
 import { check, fields, withoutUndefined } from './fields.js';
 import * as values from './values.js';
@@ -44,7 +44,8 @@ const PACKAGE = /^(@[a-z0-9~-][a-z0-9._~-]*\/)?[a-z0-9~-][a-z0-9._~-]*$/;
  */
 export function checkConfig(value: unknown, origin: Origin): CheckedConfig {
   const name = backendIn(value, origin);
-  const sections = Object.fromEntries([...BACKEND_NAMES, name].map((key) => [key, values.object]));
+  const others = Object.keys(value as object).filter(isSection);
+  const sections = Object.fromEntries([...BACKEND_NAMES, name, ...others].map((key) => [key, values.object]));
   const checked = check(fields({ ...sections, ...TOP }), value, origin, '');
   const { defaults, fenceOffset, unavailableAfter, commandTimeout } = checked;
   return {
@@ -60,11 +61,10 @@ function backendIn(value: unknown, origin: Origin): string {
   }
   const name = 'backend' in value ? value.backend : undefined;
   if (name === undefined) {
-    throw complaint(
-      origin,
-      'backend',
-      `is missing; it names one of ${BACKEND_NAMES.join(', ')}, or a package`,
-    );
+    const slip = nearest('backend', Object.keys(value));
+    const meant = slip === undefined ? '' : ` (did you write it as ${JSON.stringify(slip)}?)`;
+    const allowed = `it names one of ${BACKEND_NAMES.join(', ')}, or a package`;
+    throw complaint(origin, 'backend', `is missing${meant}; ${allowed}`);
   }
   if (typeof name === 'string' && PACKAGE.test(name) && !Object.hasOwn(TOP, name)) return name;
   const hint = typeof name === 'string' ? suggestion(name, BACKEND_NAMES) : '';

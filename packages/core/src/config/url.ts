@@ -7,6 +7,52 @@ export function schemeOf(url: string): string | undefined {
   return /^([A-Za-z][A-Za-z0-9+.-]*):/.exec(url)?.[1]?.toLowerCase();
 }
 
+/** A host and its port as far as every backend agrees: no white space, nothing that means something else in a URL. */
+const HOST = /^(\[[0-9A-Fa-f:.%]+\]|[^\s:@[\]\\^`{|}<>"]+)(:\d{1,5})?$/;
+
+/**
+ * A server's URL with its user and password in a form that every driver reads alike. A character of theirs that was
+ * not percent-encoded would be taken for the start of the host, path or query, and told in somebody's error.
+ *
+ * @throws ConfigError, which shows nothing of the URL
+ */
+export function checkedUrl(url: string, origin: Origin, place: string): string {
+  const [, start, before = '', query = ''] =
+    /^([A-Za-z][A-Za-z0-9+.-]*:\/\/)([^?]*)(.*)$/s.exec(url.trim()) ?? [];
+  if (start === undefined) return url.trim();
+  const slash = before.indexOf('/');
+  const authority = slash < 0 ? before : before.slice(0, slash);
+  const path = slash < 0 ? '' : before.slice(slash);
+  const at = authority.lastIndexOf('@');
+  const hosts = authority.slice(at + 1);
+  const fault =
+    before.includes('#') || query.includes('#')
+      ? 'has a #'
+      : at < 0 && (path.includes('@') || /^\?[^=&]*@/.test(query))
+        ? 'has a / or ? before its @'
+        : hosts !== '' && !hosts.split(',').every((host) => HOST.test(host.trim()))
+          ? 'has a host that is not of the form host or host:port'
+          : !isDecodable(authority.slice(0, Math.max(0, at)))
+            ? 'has a % that begins no percent escape'
+            : undefined;
+  if (fault !== undefined) {
+    const how = 'percent-encode user and password (encodeURIComponent), and put them before an @';
+    throw complaint(origin, place, `${fault}: ${how}`);
+  }
+  // The last @ ends the password, as for every parser of the web; some drivers take the first.
+  const user = at < 0 ? '' : `${authority.slice(0, at).replaceAll('@', '%40')}@`;
+  return `${start}${user}${hosts}${path}${query}`;
+}
+
+function isDecodable(text: string): boolean {
+  try {
+    decodeURIComponent(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /**
  * Takes the parameters that are ours, or the backend's options, out of a URL's query. What the driver documents stays.
  *
@@ -38,7 +84,9 @@ export function splitQuery(
       kept.push(piece);
     } else {
       const known = [...ours, ...drivers];
-      const what = `has the unknown parameter ${JSON.stringify(name)}${suggestion(name, known)}`;
+      // What is no name may be the rest of a password that held a question mark.
+      const shown = /^[\w.-]{1,64}$/.test(name) ? ` ${JSON.stringify(name)}${suggestion(name, known)}` : '';
+      const what = `has ${shown === '' ? 'an' : 'the'} unknown parameter${shown}`;
       throw complaint(origin, place, `${what}; allowed: ${known.join(', ')}`);
     }
   }
