@@ -39,6 +39,26 @@ export function killed<R extends Served>(
   };
 }
 
+/** Ended in its own orderly way, which tells its clients, and started again. */
+export function restarted<R extends Served>(
+  id: string,
+  what: string,
+  choose: NodeChoice<R>,
+  more: Pick<ChaosFault, 'exclusion' | 'recoverWithin'> = {},
+): ChaosFault<R> {
+  return {
+    id,
+    description: `${what} is stopped in its orderly way, and started again`,
+    touches: 'everybody',
+    ...more,
+    async inject(running, context) {
+      const node = await choose(running, context);
+      await node.stop();
+      return () => node.start();
+    },
+  };
+}
+
 /** Stands still: connections stay open, nothing is answered, clocks go on. */
 export function paused<R extends Served>(id: string, what: string, choose: NodeChoice<R>): ChaosFault<R> {
   return {

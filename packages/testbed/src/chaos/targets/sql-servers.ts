@@ -3,8 +3,8 @@ import pg from 'pg';
 import type { ServerHandle } from '../../servers/handle.js';
 import { startMariaDb } from '../../servers/mysql.js';
 import { startPostgres } from '../../servers/postgres.js';
-import { killed, onlyNode, paused, type Served } from '../server-faults.js';
-import type { ChaosTarget } from '../target.js';
+import { killed, onlyNode, paused, restarted, type Served } from '../server-faults.js';
+import type { ChaosFault, ChaosTarget, FaultContext } from '../target.js';
 import { type Wired, Wires, wireFaults } from '../wire-faults.js';
 import { countLocks, openLocks } from './locks.js';
 
@@ -17,7 +17,16 @@ interface Administrator {
   connections(url: string): Promise<readonly number[]>;
   /** Ends these clients' connections. */
   kill(url: string, connections: readonly number[]): Promise<void>;
+  /** Lets sessions that begin from now on live in that zone. */
+  setZone(url: string, zone: string): Promise<void>;
 }
+
+/** Zones far apart, among them some with daylight saving; and what a server is in without being told. */
+const ZONES = {
+  postgres: ['Asia/Tokyo', 'America/New_York', 'Europe/Berlin', 'Pacific/Kiritimati'],
+  mariadb: ['+09:00', '-05:00', '+02:00', '+14:00'],
+} as const;
+const HOME_ZONE = { postgres: 'UTC', mariadb: 'SYSTEM' } as const;
 
 export const postgres: ChaosTarget<Running> = sqlTarget('postgres', 'PostgreSQL', {
   start: () => startPostgres({ own: true }),
@@ -31,6 +40,10 @@ export const postgres: ChaosTarget<Running> = sqlTarget('postgres', 'PostgreSQL'
   kill: (url, connections) =>
     onPostgres(url, async (client) => {
       await client.query('SELECT pg_terminate_backend(pid) FROM unnest($1::int[]) AS pid', [connections]);
+    }),
+  setZone: (url, zone) =>
+    onPostgres(url, async (client) => {
+      await client.query(`ALTER ROLE CURRENT_USER SET timezone = '${zone}'`);
     }),
 });
 
@@ -46,6 +59,10 @@ export const mariadb: ChaosTarget<Running> = sqlTarget('mariadb', 'MariaDB', {
     onMariaDb(url, async (client) => {
       // One that has gone by itself meanwhile is an error.
       for (const id of connections) await client.query(`KILL ${id}`).catch(() => undefined);
+    }),
+  setZone: (url, zone) =>
+    onMariaDb(url, async (client) => {
+      await client.query(`SET GLOBAL time_zone = '${zone}'`);
     }),
 });
 
@@ -63,6 +80,7 @@ function sqlTarget(
     ttl: { min: 400, max: 1_500 },
     recoverWithin: 15_000,
     faults: [
+      restarted('server-restarted', 'the server', onlyNode),
       killed('server-killed', 'the server', onlyNode),
       paused('server-paused', 'the server', onlyNode),
       {
@@ -75,6 +93,8 @@ function sqlTarget(
           return () => {};
         },
       },
+      mixedZones(id, administrator),
+      ...(id === 'postgres' ? [serializable(administrator)] : []),
       ...wireFaults('worker'),
     ],
     async start({ workers }) {
@@ -101,6 +121,51 @@ function sqlTarget(
       };
     },
   };
+}
+
+/** Half of the sessions begin again, in another zone than the other half: nothing that is stored may depend on it. */
+function mixedZones(id: 'postgres' | 'mariadb', administrator: Administrator): ChaosFault<Running> {
+  return {
+    id: 'zones-mixed',
+    description: 'half of the sessions live in another time zone than the others',
+    touches: 'everybody',
+    async inject({ servers: { url } }, { random }) {
+      await administrator.setZone(url, random.pick(ZONES[id]));
+      await endSome(administrator, url, random);
+      return () => administrator.setZone(url, HOME_ZONE[id]);
+    },
+  };
+}
+
+/** Conflicts between transactions fail here that would wait elsewhere: nobody who asks for a lock may hear of them. */
+function serializable(administrator: Administrator): ChaosFault<Running> {
+  const setting = 'default_transaction_isolation';
+  return {
+    id: 'serializable',
+    description: 'half of the sessions are SERIALIZABLE by default',
+    touches: 'everybody',
+    async inject({ servers: { url } }, { random }) {
+      await onPostgres(url, (client) =>
+        client.query(`ALTER ROLE CURRENT_USER SET ${setting} = serializable`),
+      );
+      await endSome(administrator, url, random);
+      return async () => {
+        await onPostgres(url, (client) => client.query(`ALTER ROLE CURRENT_USER RESET ${setting}`));
+      };
+    },
+  };
+}
+
+async function endSome(
+  administrator: Administrator,
+  url: string,
+  random: FaultContext['random'],
+): Promise<void> {
+  const connections = await administrator.connections(url);
+  await administrator.kill(
+    url,
+    connections.filter(() => random.chance(0.5)),
+  );
 }
 
 async function onPostgres<T>(url: string, ask: (client: pg.Client) => Promise<T>): Promise<T> {
