@@ -1,6 +1,6 @@
 import { isHoldfastError } from '@holdfast/core';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import { LATE_RULES, RULES, type Story } from './rules.js';
+import { CLOCK_RULE, LATE_RULES, RULES, type Story } from './rules.js';
 import type { LockStore } from './store.js';
 import { DATABASES, type TestDatabase, tenant } from './test-kit.js';
 
@@ -189,6 +189,31 @@ const MYSQL: Readonly<Record<string, Mutant>> = {
 
 const MUTANTS = { postgres: POSTGRES, mariadb: MYSQL, mysql: MYSQL };
 
+/** How each asks for its own time, and how a client would tell it instead. */
+const CLOCKS = {
+  numbered: ['(extract(epoch from clock_timestamp()) * 1000000)::bigint', ':told::bigint'],
+  question: ["TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))", 'CAST(:told AS SIGNED)'],
+} as const;
+
+/** Every statement goes by the clock of the client, which is that many ms ahead. */
+function goByTheClient(ahead: number): void {
+  vi.resetModules();
+  vi.doMock('./statement.js', async (original) => {
+    const { statement } = await original<typeof import('./statement.js')>();
+    return {
+      statement: (style: keyof typeof CLOCKS, source: string) => {
+        const [sound, told] = CLOCKS[style];
+        const compiled = statement<object>(style, source.replaceAll(sound, told));
+        return {
+          ...compiled,
+          values: (parameters: object) =>
+            compiled.values({ ...parameters, told: String((Date.now() + ahead) * 1000) }),
+        };
+      },
+    };
+  });
+}
+
 const servers = DATABASES.filter(({ name }) => name in MUTANTS);
 
 describe.each(servers)('a broken statement is found out on $name', ({ name, start }) => {
@@ -234,5 +259,22 @@ describe.each(servers)('a broken statement is found out on $name', ({ name, star
       for (const store of stores) await store.close();
     }
     expect(struck).toBeGreaterThan(0);
+  });
+
+  it('the time of the client', async () => {
+    const HOUR = 3_600_000;
+    const prefix = tenant();
+    const stores: LockStore[] = [];
+    for (const ahead of [0, HOUR]) {
+      goByTheClient(ahead);
+      const { openStore } = await import('./test-kit.js');
+      stores.push(await openStore(database.url, prefix));
+    }
+    const [a, b] = stores as [LockStore, LockStore];
+    try {
+      await expect(CLOCK_RULE({ url: database.url, prefix, a, b })).rejects.toThrow('B was granted the lock');
+    } finally {
+      for (const store of stores) await store.close();
+    }
   });
 });

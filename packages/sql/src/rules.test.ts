@@ -1,5 +1,6 @@
+import { type Clock, systemClock } from '@holdfast/core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, it } from 'vitest';
-import { LATE_RULES, RULES, type Stage } from './rules.js';
+import { CLOCK_RULE, LATE_RULES, RULES, type Stage } from './rules.js';
 import { DATABASES, openStore, type TestDatabase, tenant } from './test-kit.js';
 
 describe.each(DATABASES)('on $name', ({ name, start }) => {
@@ -19,6 +20,17 @@ describe.each(DATABASES)('on $name', ({ name, start }) => {
   afterEach(async () => {
     await stage.a.close();
     await stage.b.close();
+  });
+
+  it('a client whose clock is an hour ahead steals nothing', async () => {
+    const clock: Clock = {
+      now: () => systemClock.now(),
+      uptime: () => systemClock.uptime(),
+      wall: () => systemClock.wall() + 3_600_000,
+      setTimer: (delay, callback, options) => systemClock.setTimer(delay, callback, options),
+    };
+    await stage.b.close();
+    await CLOCK_RULE({ ...stage, b: await openStore(stage.url, stage.prefix, { clock }) });
   });
 
   const rules = name === 'sqlite' ? RULES : { ...RULES, ...LATE_RULES };

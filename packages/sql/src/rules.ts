@@ -289,6 +289,15 @@ export const RULES: Readonly<Record<string, Story>> = {
   },
 };
 
+/** Where `b` is a client whose clock is an hour ahead. */
+export const CLOCK_RULE: Story = async ({ a, b }) => {
+  await grant(a, 'A');
+  await refuse(b, 'B');
+  await a.release(claimOf('A'), give);
+  await grant(b, 'B');
+  await refuse(a, 'C');
+};
+
 /** For stores whose statements may reach the server after their caller has gone. */
 export const LATE_RULES: Readonly<Record<string, Story>> = {
   async 'an attempt that arrives after its release finds the claim gone'({ a, b }) {
