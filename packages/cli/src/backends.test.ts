@@ -1,4 +1,7 @@
-import { writeFileSync } from 'node:fs';
+import { execFile } from 'node:child_process';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { connect } from '@holdfast/core';
 import {
   type ServerHandle,
@@ -11,7 +14,7 @@ import {
   startZooKeeper,
 } from '@holdfast/testbed';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { isAlive, Scratch, until } from './testing/program.js';
+import { isAlive, MAIN, Scratch, until } from './testing/program.js';
 
 /** The backend's name in a config, and the server that it needs. */
 const SERVERS: readonly (readonly [string, ServerName, () => Promise<ServerHandle>])[] = [
@@ -24,9 +27,72 @@ const SERVERS: readonly (readonly [string, ServerName, () => Promise<ServerHandl
 
 const WORKER = ['--', 'sh', '-c', 'sleep 600 & echo $$ $! > "$SCRATCH/pids"; wait'] as const;
 
+/** One config for all: the first line is the only one that differs, and the URLs come from the environment. */
+const SECTIONS = ['sqlite', ...SERVERS.map(([backend]) => backend)]
+  .map((backend) => `${backend}: { url: "\${${backend.toUpperCase()}_URL}", prefix: cli-${process.pid} }\n`)
+  .join('');
+
+/** What somebody may keep in a file and run anywhere. */
+const SCRIPT = `
+holdfast run --wait 60s job -- sh -c 'echo "one at a time: $HOLDFAST_LOCK"; exit 7'
+echo "exit code $?"
+holdfast run --ttl 5s --kill-after 1s job -- sh -c '
+  holdfast run --try job -- echo never; echo "busy: $?"
+  holdfast show job --json | field held
+  holdfast list --json | field name
+  holdfast run --wait 30s other -- echo "another name is free"
+  holdfast release --force --token "$HOLDFAST_FENCING_TOKEN" job
+  sleep 600'
+echo "broken: $?"
+holdfast run --wait 30s job -- echo "free again"
+holdfast list --prefix job
+`;
+
+const TRANSCRIPT = [
+  'one at a time: job',
+  'exit code 7',
+  'busy: 75',
+  'held: true',
+  'name: job',
+  'another name is free',
+  'released job; its holder learns of it at its next renewal',
+  'broken: 76',
+  'free again',
+];
+
+/** Runs the script with `holdfast` in its path, and with `field NAME`, which prints a field of an object. */
+async function runScript(scratch: Scratch, environment: NodeJS.ProcessEnv): Promise<readonly string[]> {
+  const path = scratch.path('bin');
+  mkdirSync(path);
+  const tool = (name: string, command: string): void => {
+    writeFileSync(join(path, name), `#!/bin/sh\nexec ${command}\n`, { mode: 0o755 });
+  };
+  tool('holdfast', `"${process.execPath}" "${MAIN}" "$@"`);
+  const print = 'const [, name] = process.argv; console.log(name + ": " + JSON.parse(readFileSync(0))[name])';
+  tool('field', `"${process.execPath}" -e 'const { readFileSync } = require("fs"); ${print}' "$1"`);
+  writeFileSync(scratch.path('job.sh'), SCRIPT);
+  const { stdout } = await promisify(execFile)('sh', [scratch.path('job.sh')], {
+    env: { ...process.env, ...environment, PATH: `${path}:${process.env.PATH}` },
+  });
+  return stdout.trim().split('\n');
+}
+
+function useConfig(scratch: Scratch, backend: string): NodeJS.ProcessEnv {
+  writeFileSync(scratch.path('holdfast.config.yaml'), `backend: ${backend}\n${SECTIONS}`);
+  return { HOLDFAST_URL: undefined, HOLDFAST_CONFIG: scratch.path('holdfast.config.yaml') };
+}
+
+it('the script does on sqlite what it is written to do', async () => {
+  const scratch = new Scratch();
+  const environment = { ...useConfig(scratch, 'sqlite'), SQLITE_URL: scratch.url };
+  expect(await runScript(scratch, environment)).toEqual(TRANSCRIPT);
+  await scratch.dispose();
+}, 120_000);
+
 describe.each(SERVERS.filter(([, server]) => !skipped(server)))('on %s', (backend, _server, start) => {
   let server: ServerHandle;
   let scratch: Scratch;
+  let config: NodeJS.ProcessEnv;
 
   beforeAll(async () => {
     server = await start();
@@ -36,18 +102,16 @@ describe.each(SERVERS.filter(([, server]) => !skipped(server)))('on %s', (backen
 
   beforeEach(() => {
     scratch = new Scratch();
-    // The config line is all that differs; the URL comes from the environment, as a secret would.
-    const config = { backend, [backend]: { url: `\${SERVER_URL}`, prefix: `cli-${process.pid}` } };
-    writeFileSync(scratch.path('holdfast.config.json'), JSON.stringify(config));
+    config = useConfig(scratch, backend);
   });
 
   afterEach(() => scratch.dispose());
 
-  const environment = () => ({
-    HOLDFAST_URL: undefined,
-    HOLDFAST_CONFIG: scratch.path('holdfast.config.json'),
-    SERVER_URL: server.url,
-  });
+  const environment = () => ({ ...config, [`${backend.toUpperCase()}_URL`]: server.url });
+
+  it('the same script does the same: the config’s first line is all that changed', async () => {
+    expect(await runScript(scratch, environment())).toEqual(TRANSCRIPT);
+  }, 180_000);
 
   it('runs one at a time, passes the exit code on, tells who holds, and recovers from kill −9', async () => {
     const run = (...args: string[]) => scratch.holdfast(['run', ...args], environment());

@@ -1,3 +1,5 @@
+import { UNPRINTABLE } from './text.js';
+
 /** Where the program writes: its results to `out`, everything else to `err`. */
 export interface Output {
   out(line: string): void;
@@ -17,7 +19,18 @@ export function standardOutput(): Output {
   };
 }
 
-/** JSON on one line; tokens as strings. */
+/**
+ * JSON on one line; tokens as strings. What JSON would leave as it stands and a terminal would obey (C1 controls,
+ * direction marks) is escaped: it is the same to a program.
+ */
 export function json(value: unknown): string {
-  return JSON.stringify(value, (_key, each: unknown) => (typeof each === 'bigint' ? String(each) : each));
+  const text = JSON.stringify(value, (_key, each: unknown) =>
+    typeof each === 'bigint' ? String(each) : each,
+  );
+  return text.replace(UNPRINTABLE, (character) =>
+    Array.from(
+      { length: character.length },
+      (_, index) => `\\u${character.charCodeAt(index).toString(16).padStart(4, '0')}`,
+    ).join(''),
+  );
 }

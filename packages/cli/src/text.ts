@@ -20,7 +20,7 @@ export function quoted(text: string): string {
 const SHORT: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t', '\u001b': '\\e' };
 
 /** Controls, what only formats (direction overrides, zero width), line and paragraph separators, halves of pairs. */
-const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu;
+export const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu;
 
 /** Milliseconds for people: `850ms`, `12.5s`, `3m 20s`, `2h 5m`, `4d 1h`. */
 export function span(ms: number): string {

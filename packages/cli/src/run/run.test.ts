@@ -186,18 +186,40 @@ it('twenty shells at once never overlap', async () => {
   expect(scratch.lines('log')).toEqual(Array(20).fill(['in', 'out']).flat());
 }, 120_000);
 
-it('a hostile name is shown without its escapes', async () => {
-  const name = '\u001b]0;owned\u0007\u202eevil\n';
+it('hostile names and metadata are shown without their escapes, by every command that shows them', async () => {
+  const hostile = '\u001b]0;owned\u0007\u009b2J\u202eevil\n';
   await using locks = await connect(scratch.url);
-  const hold = await locks.lock(name).acquire({ metadata: '\u001b[2J' });
-  const listed = await scratch.holdfast(['list']).exited;
-  const shown = await scratch.holdfast(['show', name]).exited;
-  const busy = await scratch.holdfast(['run', '--try', name, '--', 'true']).exited;
-  const written = `${listed.stdout}${shown.stdout}${busy.stderr}`;
-  expect(written).toContain('\\e]0;owned\\u{7}\\u{202e}evil\\n');
-  expect([...written].filter((character) => '\u001b\u0007\u202e'.includes(character))).toEqual([]);
+  const hold = await locks.lock(hostile).acquire({ metadata: hostile });
+  const waiting = new AbortController();
+  const queued = new Promise((resolve) => locks.on('waiting', resolve));
+  const waiter = locks.lock(hostile).acquire({ signal: waiting.signal });
+  await queued;
+  const commands = [
+    ['list'],
+    ['list', '--json'],
+    ['show', hostile],
+    ['show', hostile, '--json'],
+    ['watch', '--count', '1'],
+    ['watch', '--count', '1', '--json'],
+    ['release', '--force', '--token', '1', hostile],
+    ['run', '--try', hostile, '--', 'true'],
+    ['run', '--verbose', '--wait', '100ms', hostile, '--', 'true'],
+    ['run', '--json', '--wait', '100ms', hostile, '--', 'true'],
+    ['list', '--config', hostile],
+    ['list', `--${hostile}`],
+    [hostile],
+  ];
+  for (const command of commands) {
+    const url = command.includes('--config') ? { HOLDFAST_URL: undefined } : {};
+    const { stdout, stderr } = await scratch.holdfast(command, url).exited;
+    const written = `${stdout}${stderr}`;
+    expect({ command, written }).toEqual({ command, written: expect.stringContaining('evil') });
+    expect([...written].filter((character) => '\u001b\u0007\u009b\u202e'.includes(character))).toEqual([]);
+  }
+  waiting.abort();
+  await expect(waiter).rejects.toThrow();
   await hold.release();
-});
+}, 120_000);
 
 it('handoff-delay-short-jobs: short jobs follow one another without a pause', async () => {
   const programs = Array.from({ length: 8 }, () => scratch.holdfast(['run', '--json', 'job', '--', 'true']));

@@ -25,16 +25,7 @@ export function checkedUrl(url: string, origin: Origin, place: string): string {
   const path = slash < 0 ? '' : before.slice(slash);
   const at = authority.lastIndexOf('@');
   const hosts = authority.slice(at + 1);
-  const fault =
-    before.includes('#') || query.includes('#')
-      ? 'has a #'
-      : at < 0 && (path.includes('@') || /^\?[^=&]*@/.test(query))
-        ? 'has a / or ? before its @'
-        : hosts !== '' && !hosts.split(',').every((host) => HOST.test(host.trim()))
-          ? 'has a host that is not of the form host or host:port'
-          : !isDecodable(authority.slice(0, Math.max(0, at)))
-            ? 'has a % that begins no percent escape'
-            : undefined;
+  const fault = faultOf({ user: authority.slice(0, Math.max(0, at)), hosts, path, query, hasUser: at >= 0 });
   if (fault !== undefined) {
     const how = 'percent-encode user and password (encodeURIComponent), and put them before an @';
     throw complaint(origin, place, `${fault}: ${how}`);
@@ -42,6 +33,22 @@ export function checkedUrl(url: string, origin: Origin, place: string): string {
   // The last @ ends the password, as for every parser of the web; some drivers take the first.
   const user = at < 0 ? '' : `${authority.slice(0, at).replaceAll('@', '%40')}@`;
   return `${start}${user}${hosts}${path}${query}`;
+}
+
+function faultOf(parts: {
+  readonly user: string;
+  readonly hasUser: boolean;
+  readonly hosts: string;
+  readonly path: string;
+  readonly query: string;
+}): string | undefined {
+  const { user, hasUser, hosts, path, query } = parts;
+  if (Object.values(parts).join('').includes('#')) return 'has a #';
+  if (!hasUser && (path.includes('@') || /^\?[^=&]*@/.test(query))) return 'has a / or ? before its @';
+  if (hosts !== '' && !hosts.split(',').every((host) => HOST.test(host.trim()))) {
+    return 'has a host that is not of the form host or host:port';
+  }
+  return isDecodable(user) ? undefined : 'has a % that begins no percent escape';
 }
 
 function isDecodable(text: string): boolean {
