@@ -106,7 +106,8 @@ export class Connections<C extends object> {
     if (!this.#since.has(connection)) this.#since.set(connection, this.#clock.now());
     let broken = true;
     try {
-      const value = await this.#within(call, work(connection), 'did not answer');
+      const answered = Math.max(call.deadline, this.#clock.now() + reserve(call));
+      const value = await this.#within(answered, work(connection), 'did not answer');
       broken = false;
       this.#readOnlySince = undefined;
       return { kind: 'done', value };
@@ -122,7 +123,9 @@ export class Connections<C extends object> {
   async #acquire(call: Call): Promise<C> {
     const arriving = this.#pool.acquire();
     try {
-      return await this.#within(call, arriving, 'gave no connection (is its pool used up?)');
+      // One that lies idle comes even where the time is up.
+      const arrived = Math.max(call.deadline - reserve(call), this.#clock.now());
+      return await this.#within(arrived, arriving, 'gave no connection (is its pool used up?)');
     } catch (error) {
       // It may still arrive, when nobody waits for it any more.
       arriving.then(
@@ -149,9 +152,17 @@ export class Connections<C extends object> {
     return new BackendError('BACKEND_UNAVAILABLE', `${this.#label} ${what} within ${timeout} ms`);
   }
 
-  #within<T>({ deadline }: Call, promise: Promise<T>, what: string): Promise<T> {
+  #within<T>(deadline: number, promise: Promise<T>, what: string): Promise<T> {
     return within({ clock: this.#clock, deadline }, promise, () => new Late(what));
   }
+}
+
+/**
+ * ms that a statement has for its answer, whatever is left of the call: a connection that came late, and was closed
+ * because the rest of the time did not do, would have to be made anew, which makes the others late in their turn.
+ */
+function reserve({ timeout }: Call): number {
+  return timeout / 4;
 }
 
 class Late extends Error {}

@@ -1,44 +1,9 @@
-import type { Claim, Clock, Timer } from '@holdfast/core';
+import type { Claim } from '@holdfast/core';
 import { expect, it } from 'vitest';
 import type { Outlook, Place } from './store.js';
 import { REFRESH } from './store.js';
+import { TestClock } from './test-clock.js';
 import { Waitlist } from './waitlist.js';
-
-/** A clock that goes only when told. */
-class TestClock implements Clock {
-  #now = 0;
-  readonly #timers = new Set<{ due: number; callback: () => void }>();
-
-  now(): number {
-    return this.#now;
-  }
-  wall(): number {
-    return this.#now;
-  }
-  uptime(): number {
-    return this.#now;
-  }
-  get timers(): number {
-    return this.#timers.size;
-  }
-  setTimer(delay: number, callback: () => void): Timer {
-    const timer = { due: this.#now + delay, callback };
-    this.#timers.add(timer);
-    return { cancel: () => this.#timers.delete(timer) };
-  }
-  async advance(ms: number): Promise<void> {
-    const end = this.#now + ms;
-    for (;;) {
-      const [next] = [...this.#timers].sort((a, b) => a.due - b.due);
-      if (next === undefined || next.due > end) break;
-      this.#now = Math.max(this.#now, next.due);
-      this.#timers.delete(next);
-      next.callback();
-      for (let i = 0; i < 20; i++) await Promise.resolve();
-    }
-    this.#now = end;
-  }
-}
 
 function scene(options: { pushed?: boolean; outlook?: (place: Place) => Outlook } = {}) {
   const clock = new TestClock();
