@@ -115,9 +115,9 @@ export class PostgresDialect implements ServerDialect<PostgresConnection> {
     connection: PostgresConnection,
     key: Key,
     owner: string,
-    { keepFor }: { readonly keepFor: number },
+    { keepFor, placed }: { readonly keepFor: number; readonly placed: boolean },
   ): Promise<FreedRow> {
-    const rows = await this.#rows(connection, this.#sql.free, {
+    const rows = await this.#rows(connection, placed ? this.#sql.leaveAndFree : this.#sql.free, {
       id: key.id,
       owner,
       keepFor: micros(keepFor),
@@ -319,6 +319,12 @@ interface TakeParameters {
   readonly mark: number;
 }
 
+interface FreeParameters {
+  readonly id: Buffer;
+  readonly owner: string;
+  readonly keepFor: number;
+}
+
 type PostgresStatements = ReturnType<typeof statements>;
 
 function statements({ locks, waiters }: Tables) {
@@ -359,6 +365,9 @@ function statements({ locks, waiters }: Tables) {
         RETURNING owner, fence, acquired, expires
       )
       ${rest}`);
+  const release = `
+      UPDATE ${locks} SET owner = NULL, metadata = NULL, expires = ${NOW} + :keepFor::bigint
+      WHERE id = :id AND owner = :owner RETURNING queued::text`;
   return {
     version: numbered(`SELECT version() AS version, current_setting('server_version_num') AS number`),
 
@@ -398,10 +407,9 @@ function statements({ locks, waiters }: Tables) {
       INSERT INTO ${waiters} (id, owner, alive_until, gone_until)
       VALUES (:id, :owner, 0, ${NOW} + ${LATEST * 1000})
       ON CONFLICT (id, owner) DO UPDATE SET alive_until = 0, gone_until = excluded.gone_until`),
-    free: numbered<{ id: Buffer; owner: string; keepFor: number }>(`
-      WITH placeless AS (DELETE FROM ${waiters} WHERE id = :id AND owner = :owner AND gone_until = 0)
-      UPDATE ${locks} SET owner = NULL, metadata = NULL, expires = ${NOW} + :keepFor::bigint
-      WHERE id = :id AND owner = :owner RETURNING queued::text`),
+    free: numbered<FreeParameters>(release),
+    leaveAndFree: numbered<FreeParameters>(`
+      WITH placeless AS (DELETE FROM ${waiters} WHERE id = :id AND owner = :owner AND gone_until = 0) ${release}`),
     force: numbered<{ id: Buffer; expected: string | null }>(`
       UPDATE ${locks} SET owner = NULL, metadata = NULL, forced = fence, expires = ${NOW}
       WHERE id = :id AND expires > ${NOW} AND (:expected::bigint IS NULL OR fence = :expected::bigint)
