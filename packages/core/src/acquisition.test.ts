@@ -1,4 +1,9 @@
 import { describe, expect, it } from 'vitest';
+import { BackendError } from './errors.js';
+import { createLocks } from './locks.js';
+import { memoryBackend } from './memory/backend.js';
+import { MemoryStore } from './memory/store.js';
+import { ManualClock } from './testing/manual-clock.js';
 import { outcome, world } from './testing/world.js';
 
 describe('an acquisition whose answer is lost', () => {
@@ -157,5 +162,50 @@ describe('waiting', () => {
     await clock.advance(1 * days);
     expect(await waiting).toMatchObject({ code: 'LOCK_TIMEOUT' });
     await held.release();
+  });
+});
+
+describe('a backend whose turns come at once', () => {
+  /** Refuses every attempt in a microtask, and each time says at once that it is worth another. */
+  async function hasty(clock: ManualClock) {
+    const inner = memoryBackend({ store: new MemoryStore(clock) });
+    let attempts = 0;
+    const backend = new Proxy(inner, {
+      get: (target, property) => {
+        if (property === 'awaitTurn') return async () => undefined;
+        const value: unknown = Reflect.get(target, property, target);
+        if (typeof value !== 'function') return value;
+        if (property !== 'attempt') return value.bind(target);
+        return async () => {
+          // A loop that never yields could not be ended by any timer of this test either.
+          if (++attempts > 10_000)
+            throw new BackendError('BACKEND_REFUSED', 'asked 10,000 times without a pause');
+          return { position: 1 };
+        };
+      },
+    });
+    return { locks: await createLocks(backend, { clock }), attempts: () => attempts };
+  }
+
+  it('leaves the process time for everything else, its own deadline included', async () => {
+    const clock = new ManualClock();
+    const { locks, attempts } = await hasty(clock);
+    const waiting = outcome(locks.lock('k').acquire({ wait: 1000 }));
+    await clock.idle();
+    expect(attempts()).toBeLessThan(5);
+    await clock.advance(1000);
+    expect(await waiting).toMatchObject({ code: 'LOCK_TIMEOUT' });
+    expect(attempts()).toBeLessThan(100);
+  });
+
+  it('can be left by the signal at any time', async () => {
+    const clock = new ManualClock();
+    const { locks } = await hasty(clock);
+    const giveUp = new AbortController();
+    const waiting = locks.lock('k').acquire({ signal: giveUp.signal });
+    await clock.idle();
+    const reason = new Error('closing shop');
+    giveUp.abort(reason);
+    await expect(waiting).rejects.toBe(reason);
   });
 });

@@ -8,6 +8,12 @@ import { effectiveTtl, type Request } from './options.js';
 import { newOwner } from './owner.js';
 import { backoff } from './retry.js';
 
+/** ms: a turn that came sooner was not waited for. */
+const HASTY = 1;
+
+/** ms: at most so long is the pause before asking again, once a second turn in a row was not waited for. */
+const HASTY_PAUSE = 50;
+
 /** How an acquisition ends when the lock is refused: a wait that ran out, or "somebody else has it". */
 export type Refusal = 'wait' | 'try';
 
@@ -34,6 +40,8 @@ export class Acquisition {
   #lastError: Error | undefined;
   #lastAnswerAt: number;
   #announced = false;
+  /** Turns in a row that came at once. */
+  #hasty = 0;
   #stopped = false;
   #stopWaiting: AbortController | undefined;
   #deadline: Timer | undefined;
@@ -163,8 +171,14 @@ export class Acquisition {
     this.#announce(contended);
     if (this.#stopped) return undefined;
     this.#stopWaiting ??= new AbortController();
+    const asked = this.#engine.clock.now();
     const turn = this.#engine.backend.awaitTurn(this.#claim, contended, this.#stopWaiting.signal);
     await this.#engine.keepAlive(turn);
+    const isHasty = this.#engine.clock.now() - asked < HASTY;
+    this.#hasty = isHasty ? this.#hasty + 1 : 0;
+    // A wake-up may well have come before it was waited for. Over and over, from a backend that answers in a
+    // microtask, it would leave the process no time for anything else.
+    if (this.#hasty > 1) await this.#pause(backoff(0, HASTY_PAUSE));
     return undefined;
   }
 

@@ -42,8 +42,8 @@ export interface LockBackend {
 
   /**
    * Resolves when another attempt is worth it: the claim's turn may have come, the place must be refreshed, or the
-   * connection came back. Early is harmless, never is not. It keeps the place alive meanwhile, or resolves in time
-   * for the next attempt to do so. When `signal` aborts it resolves and leaves no timer or listener.
+   * connection came back. Early is harmless (core pauses before it believes a second turn in a row that came at once),
+   * never is not. It keeps the place alive meanwhile, or resolves in time for the next attempt to do so. When `signal` aborts it resolves and leaves no timer or listener.
    *
    * @throws BackendError when the place cannot be kept: core backs off and attempts again
    */
