@@ -150,6 +150,26 @@ export const waiting: Guarantee = {
       expect(getEventListeners(signal, 'abort')).toHaveLength(0);
     },
 
+    async 'a hundred acquisitions on one signal, or on one name, draw no warning of a leak'(t) {
+      const [a, b] = await t.pair();
+      const warnings: string[] = [];
+      const listen = (warning: Error): void => void warnings.push(`${warning.name}: ${warning.message}`);
+      process.on('warning', listen);
+      t.atEnd(() => process.off('warning', listen));
+      const name = t.name();
+      await a.acquire(name, { ttl: t.physics.longTtl() });
+      const leaving = new AbortController();
+      const { signal } = leaving;
+      const waits = Array.from({ length: 100 }, () => outcome(b.acquire(name, { signal })));
+      await b.event('waiting', name, 100, 3 * PROMPT);
+      leaving.abort();
+      await Promise.all(waits);
+      await t.queueShrinks(name);
+      // Node tells of a warning in a later tick.
+      await elapse(1);
+      expect(warnings.filter((warning) => warning.startsWith('MaxListeners'))).toEqual([]);
+    },
+
     async 'an acquisition that succeeded leaves no listener on its signal'(t) {
       const a = await t.open();
       const { signal } = new AbortController();

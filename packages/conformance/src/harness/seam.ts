@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import {
   BackendError,
   type BackendHost,
@@ -61,7 +62,7 @@ export class Seam {
   readonly #faults: { readonly methods: readonly SeamMethod[]; readonly fault: Fault }[] = [];
   readonly #hung = new Set<Deferred<unknown>>();
   readonly #arrivals = new Set<{ readonly method: SeamMethod; readonly told: () => void }>();
-  #cut = new AbortController();
+  #cut = freshCut();
   #deaf = false;
 
   constructor(inner: LockBackend) {
@@ -229,7 +230,7 @@ export class Seam {
   heal(): void {
     this.#deaf = false;
     this.#faults.length = 0;
-    if (this.#cut.signal.aborted) this.#cut = new AbortController();
+    if (this.#cut.signal.aborted) this.#cut = freshCut();
     for (const silence of this.#hung) {
       silence.promise.catch(() => undefined);
       silence.reject(unavailable('connection lost'));
@@ -242,6 +243,13 @@ type AnyMethod = (...args: unknown[]) => Promise<unknown>;
 
 function isDisturbable(property: string | symbol): property is SeamMethod {
   return METHODS.includes(property as SeamMethod);
+}
+
+/** Every waiter of the instance listens to it, and Node warns at eleven. */
+function freshCut(): AbortController {
+  const cut = new AbortController();
+  setMaxListeners(0, cut.signal);
+  return cut;
 }
 
 function unavailable(what: string): BackendError {
