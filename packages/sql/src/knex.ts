@@ -1,5 +1,6 @@
 import { ConfigError } from '@holdfast/core';
 import type { ConnectionPool } from './connections.js';
+import { Turnstile } from './turnstile.js';
 
 /** The few things of a knex that we touch, so that any copy and version of it is accepted. */
 export interface KnexLike {
@@ -9,6 +10,7 @@ export interface KnexLike {
 export interface KnexClient {
   readonly config?: { readonly client?: unknown };
   readonly driverName?: string;
+  readonly pool?: { readonly max?: number };
   acquireConnection(): Promise<unknown>;
   releaseConnection(connection: unknown): Promise<unknown>;
   /** Makes a connection outside the pool. */
@@ -40,8 +42,12 @@ export function familyOf({ client }: KnexLike): Family {
   );
 }
 
+/** Connections that a knex has at most unless it is told otherwise. */
+const USUAL = 10;
+
 /**
- * A knex's pool, used for one statement at a time. The application closes it, not we.
+ * A knex's pool, used for one statement at a time, and half of it at most: a crowd that asks for locks at once must not
+ * stand before the queries of whoever holds one. The application closes it, not we.
  *
  * @param destroy ends a connection in such a way that knex does not lend it again
  */
@@ -49,11 +55,19 @@ export function knexPool<C extends object>(
   { client }: KnexLike,
   destroy: (connection: C) => void,
 ): ConnectionPool<C> {
+  const turnstile = new Turnstile(Math.max(1, Math.floor((client.pool?.max ?? USUAL) / 2)));
   return {
     async acquire() {
-      return (await client.acquireConnection()) as C;
+      await turnstile.enter();
+      try {
+        return (await client.acquireConnection()) as C;
+      } catch (error) {
+        turnstile.leave();
+        throw error;
+      }
     },
     release(connection, broken) {
+      turnstile.leave();
       if (broken) destroy(connection);
       client.releaseConnection(connection).catch(() => {});
     },

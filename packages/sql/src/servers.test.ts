@@ -184,15 +184,19 @@ describe.each(SERVERS)('on $name', ({ name, start }) => {
         .acquire({ signal: giveUp.signal })
         .catch(() => undefined),
     );
+    const ninthOfTen = async (): Promise<number> => {
+      const times: number[] = [];
+      for (let i = 0; i < 10; i++) {
+        const sent = performance.now();
+        await knex.raw('SELECT 1');
+        times.push(performance.now() - sent);
+      }
+      return times.sort((x, y) => x - y)[8] as number;
+    };
+    // While they come, and when they all wait.
+    expect(await ninthOfTen()).toBeLessThan(200 * FACTOR);
     await until(async () => (await locks.inspect('job')).waiters.length === 200);
-    const times: number[] = [];
-    for (let i = 0; i < 10; i++) {
-      const sent = performance.now();
-      await knex.raw('SELECT 1');
-      times.push(performance.now() - sent);
-    }
-    times.sort((x, y) => x - y);
-    expect(times[5]).toBeLessThan(200 * FACTOR);
+    expect(await ninthOfTen()).toBeLessThan(200 * FACTOR);
     giveUp.abort(new Error('enough'));
     await Promise.all(waiting);
     await until(async () => (await locks.inspect('job')).waiters.length === 0);
