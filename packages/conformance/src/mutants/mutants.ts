@@ -440,20 +440,6 @@ const ALL: readonly Mutant[] = [
     rename(inner, (name) => name.normalize('NFC').toLowerCase().trimEnd() || name),
   ),
 
-  mutant(
-    'every waiter listens to one signal of the backend',
-    at('waiting', 'a hundred acquisitions on one signal, or on one name, draw no warning of a leak'),
-    (inner) => {
-      const ended = new AbortController();
-      return {
-        awaitTurn: (claim, contended, signal) => {
-          ended.signal.addEventListener('abort', () => claim);
-          return inner.awaitTurn(claim, contended, signal);
-        },
-      };
-    },
-  ),
-
   mutant('names are cut', NAMES, (inner) => rename(inner, (name) => name.slice(0, 255))),
 
   {
