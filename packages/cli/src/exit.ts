@@ -28,6 +28,14 @@ export function codeOfSignal(signal: NodeJS.Signals): number {
   return 128 + constants.signals[signal];
 }
 
+/** What the program's user is told of an error that ended it. */
+export function messageOf(error: unknown): string {
+  const { message } = error as Error;
+  return isHoldfastError(error, 'MISSING_PACKAGE')
+    ? `${message} (beside holdfast itself: with --global if that was installed so)`
+    : message;
+}
+
 /** The exit code for an error that ended the program. */
 export function codeOfError(error: unknown): number {
   if (error instanceof UsageError) return EXIT.usage;

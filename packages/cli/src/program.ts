@@ -9,7 +9,7 @@ import { show } from './commands/show.js';
 import { type WatchFlags, watch } from './commands/watch.js';
 import { type ConnectionFlags, openLocks } from './connection.js';
 import { type DemoFlags, demo } from './demo/demo.js';
-import { codeOfError, EXIT, UsageError } from './exit.js';
+import { codeOfError, EXIT, messageOf, UsageError } from './exit.js';
 import { type Output, standardOutput } from './output.js';
 import { runUnderLock } from './run/run.js';
 import { printable } from './text.js';
@@ -26,8 +26,7 @@ export async function main(args: readonly string[], output: Output = standardOut
     return code;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
-    const { message } = error as Error;
-    output.err(`holdfast: ${printable(message)}`);
+    output.err(`holdfast: ${printable(messageOf(error))}`);
     return codeOfError(error);
   }
 }

@@ -33,7 +33,9 @@ it('runs on the embedded default, and says which file that is', async () => {
   });
   const { code, stdout, stderr } = await program.exited;
   expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('No two held it at once') });
-  expect(stderr).toContain(scratch.path('holdfast/locks.db'));
+  const file = scratch.path('holdfast/locks.db');
+  expect(stderr).toMatch(/^holdfast: no configuration was found: [^\n]*\n$/);
+  expect(stderr).toContain(file);
 }, 60_000);
 
 describe('the demo’s own check', () => {

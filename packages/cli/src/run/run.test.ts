@@ -61,6 +61,28 @@ it('tells the command its lock, token and owner, and passes input and output thr
   expect({ code, stderr }).toEqual({ code: 0, stderr: 'oops\n' });
 });
 
+it('--json tells everything as JSON, a backend that cannot be had included', async () => {
+  const events = (stderr: string) =>
+    stderr
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+  const ran = await scratch.holdfast(['run', '--json', 'job', '--', 'sh', '-c', 'exit 7']).exited;
+  expect(ran.code).toBe(7);
+  expect(events(ran.stderr)).toMatchObject([
+    { event: 'acquired', name: 'job', fencingToken: expect.stringMatching(/^\d+$/) },
+    { event: 'started', pid: expect.any(Number) },
+    { event: 'ended', code: 7 },
+    { event: 'released', heldFor: expect.any(Number) },
+  ]);
+  const url = 'sqlite:/dev/null/locks.db';
+  const failed = await scratch.holdfast(['run', '--json', '--url', url, 'job', '--', 'true']).exited;
+  expect(failed.code).toBe(69);
+  expect(events(failed.stderr)).toMatchObject([
+    { event: 'failed', name: 'job', message: expect.any(String) },
+  ]);
+});
+
 describe('cli-signals', () => {
   it.each([
     ['SIGTERM', 143],

@@ -1,6 +1,6 @@
 import type { AcquireOptions, LockHandle, Locks } from '@holdfast/core';
 import { type ConnectionFlags, openLocks } from '../connection.js';
-import { codeOfError, codeOfSignal, EXIT } from '../exit.js';
+import { codeOfError, codeOfSignal, EXIT, messageOf } from '../exit.js';
 import type { Output } from '../output.js';
 import { printable, quoted } from '../text.js';
 import { type CommandEnd, CommandGroup } from './group.js';
@@ -32,20 +32,20 @@ export interface RunRequest extends ConnectionFlags {
  */
 export async function runUnderLock(request: RunRequest, output: Output): Promise<number> {
   const interruptions = new Interruptions();
+  const reporter = new Reporter(output, request.style);
   try {
     // Nothing is held yet, and the connection is worth nothing to anybody.
     interruptions.handle((signal) => process.exit(codeOfSignal(signal)));
     const locks = await openLocks(request);
-    const reporter = new Reporter(output, request.style);
     reporter.follow(locks);
     try {
       return await new Run(request, locks, reporter, interruptions).code();
-    } catch (error) {
-      reporter.failed('failed', request.name, (error as Error).message);
-      return codeOfError(error);
     } finally {
       await locks.close();
     }
+  } catch (error) {
+    reporter.failed('failed', request.name, messageOf(error));
+    return codeOfError(error);
   } finally {
     interruptions.dispose();
   }
