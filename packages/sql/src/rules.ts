@@ -142,6 +142,27 @@ export const RULES: Readonly<Record<string, Story>> = {
     expect((await a.inspect('job')).owner).toBe('A');
   },
 
+  async 'many releases at once free what is theirs, each knows whether it did, and heads are named'({
+    a,
+    b,
+  }) {
+    const names = Array.from({ length: 20 }, (_, index) => `job-${index}`);
+    for (const name of names) await grant(a, `A-${name}`, { name });
+    await refuse(b, 'B', { name: 'job-7' });
+    await a.release(claimOf('A-job-9', { name: 'job-9' }), give);
+    await grant(b, 'C', { name: 'job-9' });
+    const freed = await Promise.all(names.map((name) => a.release(claimOf(`A-${name}`, { name }), give)));
+    expect(freed).toEqual(
+      names.map((name) => {
+        if (name === 'job-7') return { freed: true, next: 'B' };
+        return { freed: name !== 'job-9' };
+      }),
+    );
+    expect((await a.inspect('job-9')).owner).toBe('C');
+    expect((await a.inspect('job-3')).held).toBe(false);
+    await grant(b, 'D', { name: 'job-3' });
+  },
+
   async 'a release names the head of the queue'({ a, b }) {
     await grant(a, 'A');
     await refuse(b, 'B');

@@ -1,4 +1,5 @@
 import type { Claim, Clock, Diagnosis, Grant, LockState, Renewal } from '@holdfast/core';
+import { Batches } from './batches.js';
 import type { Connections } from './connections.js';
 import { keyOf } from './key.js';
 import type { Freed, LockStore, Outlook, Place, Refusal, StoreFacts, StoreSession } from './store.js';
@@ -55,6 +56,11 @@ export interface ServerDialect<C> {
     owner: string,
     options: { keepFor: number; placed: boolean },
   ): Promise<FreedRow>;
+  /** As `free`, for many owners that have no place, in their order. */
+  freeMany(
+    connection: C,
+    claims: readonly { readonly key: Key; readonly owner: string }[],
+  ): Promise<readonly FreedRow[]>;
   force(connection: C, key: Key, expected: bigint | undefined): Promise<FreedRow>;
   /**
    * Where the lock is free, tells the head of its queue and answers it. Must come after what freed the lock has been
@@ -141,6 +147,15 @@ export class ServerStore<C extends object> implements LockStore {
   readonly #placed = new Set<string>();
   #open: (ServerParts<C> & { readonly clock: Clock; readonly late: number }) | undefined;
   readonly #buried = new Set<() => void>();
+  /** Many that end together, as those of a job that ends, or of a process, must not stand in line for a connection. */
+  readonly #endings = new Batches<{ readonly key: Key; readonly owner: string }, FreedRow>((claims) => {
+    const [first] = claims;
+    return this.#ask(async (c, d) =>
+      first !== undefined && claims.length === 1
+        ? [await d.free(c, first.key, first.owner, { keepFor: 0, placed: false })]
+        : d.freeMany(c, claims),
+    );
+  });
 
   constructor(options: ServerStoreOptions<C>) {
     this.#options = options;
@@ -217,7 +232,11 @@ export class ServerStore<C extends object> implements LockStore {
     const ask = this.#asker();
     const placed = this.#placed.has(owner);
     if (options.late) await ask((c, d) => d.bury(c, key, owner));
-    const { freed, mark } = await ask((c, d) => d.free(c, key, owner, { keepFor: options.keepFor, placed }));
+    const { keepFor, late } = options;
+    const { freed, mark } =
+      keepFor > 0 || placed || late
+        ? await ask((c, d) => d.free(c, key, owner, { keepFor, placed }))
+        : await this.#endings.add({ key, owner });
     this.#placed.delete(owner);
     if (options.late) this.#freeAgain(key, owner);
     const next = placed || options.late || mark > 0 ? await this.#wake(key, mark) : undefined;

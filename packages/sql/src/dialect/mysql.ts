@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto';
 import type { Claim, Clock, Diagnosis, LockState } from '@holdfast/core';
 import { BackendError } from '@holdfast/core';
 import type { Migrations, Tables } from '../schema.js';
@@ -141,6 +142,37 @@ export class MysqlDialect implements ServerDialect<MysqlConnection> {
     if (options.placed) await this.#change(connection, this.#sql.leave, { id: key.id, owner: who });
     const parameters = { id: key.id, owner: who, keepFor: micros(options.keepFor) };
     return freedRow(await this.#change(connection, this.#sql.free, parameters));
+  }
+
+  /**
+   * The rows are stamped, in a column that counts only while a lock is held, to tell afterwards which were freed by this
+   * statement. One that is missing then was taken anew already, or was not ours: how many there are of either kind, the
+   * server counts.
+   */
+  async freeMany(
+    connection: MysqlConnection,
+    claims: readonly { readonly key: Key; readonly owner: string }[],
+  ): Promise<readonly FreedRow[]> {
+    const { locks } = this.#tables;
+    const stamp = -randomInt(1, 2 ** 47);
+    const sorted = [...claims].sort((a, b) => Buffer.compare(a.key.id, b.key.id));
+    const { affectedRows } = (await ask(
+      connection,
+      `UPDATE ${locks} SET owner = NULL, metadata = NULL, expires = ${NOW}, acquired = ${stamp}
+        WHERE ${sorted.map(() => '(id = ? AND owner = ?)').join(' OR ')}`,
+      sorted.flatMap(({ key, owner }) => [key.id, Buffer.from(owner)]),
+    )) as Header;
+    const rows = (await ask(
+      connection,
+      `SELECT id, queued FROM ${locks} WHERE acquired = ${stamp} AND id IN (${sorted.map(() => '?').join(', ')})`,
+      sorted.map(({ key }) => key.id),
+    )) as Row[];
+    const marks = new Map(rows.map(({ id, queued }) => [(id as Buffer).toString('hex'), Number(queued)]));
+    const takenAnew = affectedRows > rows.length;
+    return claims.map(({ key }) => {
+      const mark = marks.get(key.id.toString('hex'));
+      return { freed: mark !== undefined || takenAnew, mark: mark ?? 0 };
+    });
   }
 
   async force(connection: MysqlConnection, key: Key, expected: bigint | undefined): Promise<FreedRow> {

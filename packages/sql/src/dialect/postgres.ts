@@ -125,6 +125,18 @@ export class PostgresDialect implements ServerDialect<PostgresConnection> {
     return freedRow(rows);
   }
 
+  async freeMany(
+    connection: PostgresConnection,
+    claims: readonly { readonly key: Key; readonly owner: string }[],
+  ): Promise<readonly FreedRow[]> {
+    const rows = await this.#rows(connection, this.#sql.freeMany, {
+      ids: claims.map(({ key }) => key.id),
+      owners: claims.map(({ owner }) => owner),
+    });
+    const marks = new Map(rows.map(({ n, queued }) => [Number(n), Number(queued)]));
+    return claims.map((_, index) => ({ freed: marks.has(index + 1), mark: marks.get(index + 1) ?? 0 }));
+  }
+
   async force(connection: PostgresConnection, key: Key, expected: bigint | undefined): Promise<FreedRow> {
     const parameters = { id: key.id, expected: expected?.toString() ?? null };
     return freedRow(await this.#rows(connection, this.#sql.force, parameters));
@@ -410,6 +422,10 @@ function statements({ locks, waiters }: Tables) {
     free: numbered<FreeParameters>(release),
     leaveAndFree: numbered<FreeParameters>(`
       WITH placeless AS (DELETE FROM ${waiters} WHERE id = :id AND owner = :owner AND gone_until = 0) ${release}`),
+    freeMany: numbered<{ ids: Buffer[]; owners: string[] }>(`
+      UPDATE ${locks} AS l SET owner = NULL, metadata = NULL, expires = ${NOW}
+      FROM unnest(:ids::bytea[], :owners::text[]) WITH ORDINALITY AS g(id, owner, n)
+      WHERE l.id = g.id AND l.owner = g.owner RETURNING n, queued::text`),
     force: numbered<{ id: Buffer; expected: string | null }>(`
       UPDATE ${locks} SET owner = NULL, metadata = NULL, forced = fence, expires = ${NOW}
       WHERE id = :id AND expires > ${NOW} AND (:expected::bigint IS NULL OR fence = :expected::bigint)
