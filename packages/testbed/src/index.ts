@@ -19,3 +19,4 @@ export * from './servers/redis-quorum.js';
 export * from './servers/redis-sentinel.js';
 export * from './servers/skip.js';
 export * from './servers/zookeeper.js';
+export * from './servers/zookeeper-sessions.js';

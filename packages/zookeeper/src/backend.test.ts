@@ -2,6 +2,7 @@ import { createLocks } from '@holdfast/core';
 import { startZooKeeper, type ZooKeeperHandle } from '@holdfast/testbed';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { zookeeperBackend } from './backend.js';
+import { connectedClient, rawLibrary } from './test-kit.js';
 
 let server: ZooKeeperHandle;
 beforeAll(async () => {
@@ -31,4 +32,23 @@ test('a lock is taken, waited for, handed over with a higher token, and given ba
   expect(await second.verify()).toBe(true);
   expect(await second.release()).toBe(true);
   expect(await two.inspect('a/b')).toMatchObject({ held: false });
+});
+
+test('a client that is handed in says where, and is left alone', async () => {
+  const client = await connectedClient(server.node);
+  const locks = await createLocks(zookeeperBackend({ client, prefix: 'handed-in' }));
+  const hold = await locks.lock('k').acquire();
+  const others = await createLocks(zookeeperBackend({ url: server.url, prefix: 'handed-in' }));
+  expect((await others.inspect('k')).owner).toBe(hold.owner);
+  await others.close();
+
+  const made = await new Promise<string>((resolve, reject) => {
+    client.create('/mine', Buffer.from('x'), rawLibrary.CreateMode.EPHEMERAL, (error, path) =>
+      error === null ? resolve(path) : reject(error),
+    );
+  });
+  await locks.close();
+  expect(client.getState().name).toBe('SYNC_CONNECTED');
+  const stat = await new Promise((resolve) => client.exists(made, (_, found) => resolve(found)));
+  expect(stat).not.toBeNull();
 });

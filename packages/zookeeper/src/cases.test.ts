@@ -1,8 +1,15 @@
-import { connect, type Locks } from '@holdfast/core';
-import { startZooKeeper, type ZooKeeperHandle, zooKeeperRequest } from '@holdfast/testbed';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Claim, connect, type Locks } from '@holdfast/core';
+import {
+  endZooKeeperSession,
+  startZooKeeper,
+  type ZooKeeperHandle,
+  zooKeeperRequest,
+  zooKeeperSessions,
+} from '@holdfast/testbed';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { zookeeperBackend } from './backend.js';
 import { zookeeper } from './module.js';
-import { encodeName, inOrder } from './names.js';
+import { encodeName, inOrder, nodePrefix } from './names.js';
 import {
   FACTOR,
   fourLetterWord,
@@ -102,6 +109,31 @@ describe('a lost answer', () => {
     expect(await hold.verify()).toBe(true);
   });
 
+  test('to the create is not resolved by a node of the same owner in another session', async () => {
+    const tenant = new Tenant(server.node);
+    const session = await tenant.session();
+    await session.makePath(tenant.lockPath('k'), soon());
+    const proxy = await proxyTo(server.node);
+    const backend = zookeeperBackend({ url: proxy.url, prefix: tenant.prefix, sessionTimeout: SESSION });
+    onTestFinished(() => backend.close());
+    await backend.open();
+    const claim = (owner: string): Claim => ({ name: 'k', owner, ttl: 30_000, queue: true, renew: true });
+    const lost = async (owner: string): Promise<string> => {
+      const path = `${tenant.lockPath('k')}/${nodePrefix(owner)}`;
+      proxy.dropRequest(zooKeeperRequest('create', path));
+      await expect(backend.attempt(claim(owner))).rejects.toMatchObject({ code: 'BACKEND_UNAVAILABLE' });
+      return (await session.createInLine(path, Buffer.alloc(0), soon())).path;
+    };
+
+    const first = await lost('asks again');
+    expect(await backend.attempt(claim('asks again'))).toMatchObject({ position: 1 });
+    const second = await lost('gives up');
+    expect(await backend.release(claim('gives up'))).toBe(false);
+    expect(await backend.release(claim('asks again'))).toBe(false);
+    const left = inOrder(await tenant.children('k')).map(({ node }) => `${tenant.lockPath('k')}/${node}`);
+    expect(left).toEqual([first, second]);
+  });
+
   test('to the listing of a waiter costs it neither its place nor a second node', async () => {
     const tenant = new Tenant(server.node);
     const proxy = await proxyTo(server.node);
@@ -191,6 +223,28 @@ describe('a session', () => {
 
   test('that somebody else ended is a loss at once, and the waiters of that process join again', async () => {
     const tenant = new Tenant(server.node);
+    const b = await tenant.locks();
+    const held = await b.lock('held').acquire();
+    const others = await zooKeeperSessions(server.node);
+    const a = await tenant.locks();
+    const hold = await a.lock('k').acquire({ ttl: '1h' });
+    const lost = lossOf(hold.signal);
+    const queued = whenWaiting(a, 'held');
+    const waiting = a.lock('held').acquire();
+    await queued;
+    const [ours] = (await zooKeeperSessions(server.node)).filter((id) => !others.includes(id));
+    await endZooKeeperSession(server.node, ours ?? 0n);
+    expect(await lost).toMatchObject({ code: 'LOCK_LOST', reason: 'session' });
+    expect(hold.isHeld()).toBe(false);
+    expect(await hold.release()).toBe(false);
+    await until(async () => (await tenant.children('held')).length === 2);
+    await held.release();
+    expect((await waiting).isHeld()).toBe(true);
+    expect((await a.lock('k').acquire()).fencingToken).toBeGreaterThan(hold.fencingToken);
+  });
+
+  test('that ran out is a loss, and the waiters of that process join again', async () => {
+    const tenant = new Tenant(server.node);
     const proxy = await proxyTo(server.node);
     const [a, b] = [await tenant.locks([proxy]), await tenant.locks()];
     const held = await b.lock('held').acquire();
@@ -199,12 +253,10 @@ describe('a session', () => {
     const queued = whenWaiting(a, 'held');
     const waiting = a.lock('held').acquire();
     await queued;
-    // Longer than the session by the server's clock; this process stands still meanwhile, so that it is the server's
-    // word that tells.
     const silence = proxy.blackHole();
     await until(async () => (await tenant.children('k')).length === 0);
     silence.heal();
-    await lost;
+    expect(await lost).toMatchObject({ code: 'LOCK_LOST' });
     expect(hold.isHeld()).toBe(false);
     await until(async () => (await tenant.children('held')).length === 2);
     await held.release();

@@ -42,7 +42,7 @@ export interface ZooKeeperBackendOptions {
   readonly chroot?: string;
   /** `user:password` for the digest scheme; in place of the URL's. */
   readonly auth?: string;
-  /** Who may touch the nodes. Default `creator` where there is a user, else `open`. */
+  /** Who may touch the nodes. Default `creator` where there is a user, else `open`; `creator` needs a user. */
   readonly acl?: Acl;
 }
 
@@ -106,7 +106,7 @@ export function fromBackendOptions(given: BackendOptions): ZooKeeperBackendOptio
     ...(typeof sessionTimeout === 'number' ? { sessionTimeout } : {}),
     ...(typeof chroot === 'string' ? { chroot } : {}),
     ...(typeof auth === 'string' ? { auth } : {}),
-    ...(acl === undefined ? {} : { acl: readAcl(acl, false) }),
+    ...(acl === undefined ? {} : { acl: checkAcl(acl) }),
   };
 }
 
@@ -172,6 +172,13 @@ function readChroot(text: string): string {
 
 function readAcl(value: unknown, authenticated: boolean): Acl {
   if (value === undefined) return authenticated ? 'creator' : 'open';
+  if (value === 'creator' && !authenticated) {
+    throw new InvalidArgumentError('acl', value, '"open", or a user and a password besides');
+  }
+  return checkAcl(value);
+}
+
+function checkAcl(value: unknown): Acl {
   if (value === 'open' || value === 'creator') return value;
   throw new InvalidArgumentError('acl', value, '"open" or "creator"');
 }

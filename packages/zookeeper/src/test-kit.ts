@@ -1,3 +1,4 @@
+import { createRequire } from 'node:module';
 import { connect } from 'node:net';
 import { createLocks, type Locks, type LocksOptions, systemClock } from '@holdfast/core';
 import { type FaultProxy, type ServerNode, startProxy } from '@holdfast/testbed';
@@ -108,4 +109,44 @@ export function fourLetterWord(node: ServerNode, word: string): Promise<string> 
     socket.on('error', reject);
     socket.on('close', () => resolve(answer));
   });
+}
+
+/** What tests use of node-zookeeper-client's public face, which has no types of its own. */
+export interface RawClient {
+  once(event: 'connected', listener: () => void): void;
+  connect(): void;
+  close(): void;
+  addAuthInfo(scheme: string, auth: Buffer): void;
+  getSessionTimeout(): number;
+  getSessionId(): Buffer;
+  getState(): { readonly name: string };
+  create(path: string, acl: readonly object[], done: (error: Error | null) => void): void;
+  create(path: string, data: Buffer, mode: number, done: (error: Error | null, path: string) => void): void;
+  exists(path: string, done: (error: Error | null, stat: unknown) => void): void;
+  remove(path: string, done: (error: Error | null) => void): void;
+}
+
+interface RawLibrary {
+  createClient(servers: string, options: { sessionTimeout: number }): RawClient;
+  readonly ACL: new (permission: number, id: object) => object;
+  readonly Id: new (scheme: string, id: string) => object;
+  readonly CreateMode: { readonly EPHEMERAL: number };
+}
+
+export const rawLibrary = createRequire(import.meta.url)('node-zookeeper-client') as RawLibrary;
+
+/** A client as an application has one; not connected yet. */
+export function rawClient(servers: string, options = { sessionTimeout: SESSION }): RawClient {
+  return rawLibrary.createClient(servers, options);
+}
+
+/** The same, connected for the length of the test. */
+export async function connectedClient(node: ServerNode, login?: string): Promise<RawClient> {
+  const client = rawClient(node.address);
+  if (login !== undefined) client.addAuthInfo('digest', Buffer.from(login));
+  const connected = new Promise<void>((resolve) => client.once('connected', resolve));
+  client.connect();
+  await connected;
+  onTestFinished(() => client.close());
+  return client;
 }

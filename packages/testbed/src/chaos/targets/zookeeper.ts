@@ -1,6 +1,9 @@
+import { zooKeeperRequest } from '../../proxy/matchers.js';
+import type { FaultProxy } from '../../proxy/proxy.js';
 import type { ServerNode } from '../../servers/handle.js';
 import { exchange } from '../../servers/probe.js';
 import { startZooKeeper, startZooKeeperCluster, type ZooKeeperHandle } from '../../servers/zookeeper.js';
+import { endZooKeeperSession, zooKeeperSessions } from '../../servers/zookeeper-sessions.js';
 import { anyNode, killed, onlyNode, paused, type Served } from '../server-faults.js';
 import type { ChaosFault, ChaosTarget } from '../target.js';
 import { type Wired, Wires, wireFaults } from '../wire-faults.js';
@@ -19,6 +22,29 @@ const COMMON = {
   recoverWithin: 20_000,
 } as const;
 
+/** As `forceRelease`: the nodes are gone before their holders can know, so that tokens alone keep order. */
+const sessionEnded: ChaosFault<Running> = {
+  id: 'session-ended',
+  description: 'the session of a worker is ended by another client',
+  touches: 'everybody',
+  exclusion: 'fencing-only',
+  async inject({ servers }, { random }) {
+    const [first, ...others] = await zooKeeperSessions(servers.node);
+    if (first !== undefined) await endZooKeeperSession(servers.node, random.pick([first, ...others]));
+    return () => {};
+  },
+};
+
+const allKilled: ChaosFault<Running> = {
+  id: 'all-killed',
+  description: 'all servers are killed with −9, and started again',
+  touches: 'everybody',
+  async inject({ servers }) {
+    await Promise.all(servers.nodes.map((node) => node.kill()));
+    return async () => void (await Promise.all(servers.nodes.map((node) => node.start())));
+  },
+};
+
 /** One server. */
 export const zookeeper: ChaosTarget<Running> = {
   ...COMMON,
@@ -28,6 +54,23 @@ export const zookeeper: ChaosTarget<Running> = {
     killed('server-killed', 'the server', onlyNode),
     paused('server-paused', 'the server', onlyNode),
     ...wireFaults('worker'),
+    onWires('requests-held', 'one worker hears the server, which hears nothing of it', (wires) =>
+      wires.map((wire) => wire.blackHole('up')),
+    ),
+    onWires('create-answers-dropped', 'one worker: nodes are made, and it is not told', (wires) =>
+      wires.map((wire) => wire.dropAnswerTo(zooKeeperRequest('create', '/locks/'), { times: 4 })),
+    ),
+    onWires('delete-answers-dropped', 'one worker: nodes are deleted, and it is not told', (wires) =>
+      wires.map((wire) => wire.dropAnswerTo(zooKeeperRequest('delete', '/locks/'), { times: 4 })),
+    ),
+    onWires('exists-answers-dropped', 'one worker: nor is it told when it looks for its node', (wires) =>
+      wires.flatMap((wire) =>
+        (['create', 'exists'] as const).map((operation) =>
+          wire.dropAnswerTo(zooKeeperRequest(operation, '/locks/'), { times: 4 }),
+        ),
+      ),
+    ),
+    sessionEnded,
   ],
   start: async ({ workers }) => wired(await startZooKeeper({ own: true }), workers),
 };
@@ -44,7 +87,11 @@ export const zookeeperCluster: ChaosTarget<Running> = {
     paused('leader-paused', 'the leader', leaderOf),
     isolated('leader-isolated', 'the leader', leaderOf),
     isolated('follower-isolated', 'a follower', followerOf),
+    allKilled,
     ...wireFaults('worker').filter(({ id }) => id === 'partition' || id === 'answers-dropped'),
+    onWires('server-silent', 'one worker hears nothing from its server, and may use the others', (wires) =>
+      wires.filter(({ connections }) => connections > 0).map((wire) => wire.blackHole()),
+    ),
   ],
   start: async ({ workers }) =>
     wired(await startZooKeeperCluster({ own: true, partitionable: true }), workers),
@@ -89,6 +136,24 @@ function isolated(id: string, what: string, choose: typeof leaderOf): ChaosFault
     async inject(running) {
       running.servers.isolate(await choose(running));
       return () => running.servers.rejoin();
+    },
+  };
+}
+
+function onWires(
+  id: string,
+  description: string,
+  strike: (wires: readonly FaultProxy[]) => readonly { heal(): void }[],
+): ChaosFault<Running> {
+  return {
+    id,
+    description,
+    touches: 'worker',
+    async inject(running, { victim }) {
+      const faults = strike(running.wires(victim.index));
+      return () => {
+        for (const fault of faults) fault.heal();
+      };
     },
   };
 }

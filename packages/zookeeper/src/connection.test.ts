@@ -1,0 +1,118 @@
+import { systemClock } from '@holdfast/core';
+import { startZooKeeper, type ZooKeeperHandle, zooKeeperRequest } from '@holdfast/testbed';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { CODE } from './errors.js';
+import { FrameReader } from './frames.js';
+import { PATIENCE, proxyTo, soon, Tenant, until } from './test-kit.js';
+
+let server: ZooKeeperHandle;
+beforeAll(async () => {
+  server = await startZooKeeper();
+});
+afterAll(() => server.stop());
+
+/** The operations in the chunks of one connection, in the order in which they were sent. */
+class Sent {
+  readonly operations: number[] = [];
+  readonly #frames = new FrameReader();
+
+  readonly note = (chunk: Buffer): boolean => {
+    for (const frame of this.#frames.push(chunk)) {
+      if (frame.length >= 12) this.operations.push(frame.readInt32BE(8));
+    }
+    return false;
+  };
+
+  /** How many, from that position on. */
+  count(operation: number, from = 0): number {
+    return this.operations.slice(from).filter((sent) => sent === operation).length;
+  }
+}
+
+const CREATE = 1;
+const EXISTS = 3;
+const SET_DATA = 5;
+
+describe('requests', () => {
+  test('beyond a window wait here, and a heartbeat goes ahead of them', async () => {
+    const proxy = await proxyTo(server.node);
+    const sent = new Sent();
+    proxy.observe(sent.note);
+    const session = await new Tenant(proxy).session();
+    const before = sent.operations.length;
+    // An hour of patience: no request is taken back for want of an answer.
+    const later = systemClock.now() + 3_600_000;
+
+    const silence = proxy.blackHole('down');
+    const asked = Array.from({ length: 1000 }, (_, index) => session.stat(`/none-${index}`, later));
+    const beats = sent.count(SET_DATA);
+    await until(() => sent.count(SET_DATA) > beats);
+    expect(sent.count(EXISTS, before)).toBe(256);
+
+    silence.heal();
+    expect(await Promise.all(asked)).toEqual(Array(1000).fill(undefined));
+    expect(sent.count(EXISTS, before)).toBe(1000);
+  });
+
+  test('that wait here are told when the connection goes, and are not sent on the next', async () => {
+    const proxy = await proxyTo(server.node);
+    const sent = new Sent();
+    proxy.observe(sent.note);
+    const session = await new Tenant(proxy).session();
+    const before = sent.operations.length;
+    const silence = proxy.blackHole('down');
+    const asked = Array.from({ length: 300 }, (_, index) => session.make(`/late-${index}`, soon()));
+    const settled = Promise.allSettled(asked);
+    await until(() => sent.count(CREATE, before) === 256);
+    proxy.reset();
+    expect(await settled).toEqual(
+      Array(300).fill({ status: 'rejected', reason: expect.objectContaining({ code: CODE.connectionLoss }) }),
+    );
+    silence.heal();
+    expect(await session.whenReady(soon())).toBe(true);
+    await session.heartbeat(soon());
+    expect(await session.stat('/late-255', soon())).toBeDefined();
+    expect(await session.stat('/late-256', soon())).toBeUndefined();
+  });
+
+  test('that wait here are taken back at their deadline', async () => {
+    const proxy = await proxyTo(server.node);
+    const session = await new Tenant(proxy).session();
+    const silence = proxy.blackHole('down');
+    const soonest = systemClock.now() + 50;
+    const asked = Array.from({ length: 300 }, (_, index) => session.make(`/never-${index}`, soonest));
+    expect((await Promise.allSettled(asked)).at(-1)).toMatchObject({
+      status: 'rejected',
+      reason: { code: CODE.operationTimeout },
+    });
+    silence.heal();
+    await session.heartbeat(soon());
+    expect(await session.stat('/never-299', soon())).toBeUndefined();
+    expect(await session.stat('/never-0', soon())).toBeDefined();
+  });
+
+  test(
+    'in thousands do not end the session, however slow the answers are',
+    async () => {
+      const proxy = await proxyTo(server.node);
+      const session = await new Tenant(proxy).session();
+      const { id } = session;
+      proxy.delay({ down: session.timeout / 10 });
+      const until = systemClock.now() + 10 * PATIENCE;
+      await Promise.all(Array.from({ length: 5000 }, (_, index) => session.stat(`/none-${index}`, until)));
+      expect([session.ready, session.id]).toEqual([true, id]);
+    },
+    20 * PATIENCE,
+  );
+});
+
+describe('a listing', () => {
+  test('that many ask for at once is asked for once', async () => {
+    const proxy = await proxyTo(server.node);
+    const session = await new Tenant(proxy).session();
+    const listings = proxy.observe(zooKeeperRequest('getChildren2', '/'));
+    const answers = await Promise.all(Array.from({ length: 100 }, () => session.children('/', soon())));
+    expect(listings.hits).toBe(1);
+    expect(new Set(answers).size).toBe(1);
+  });
+});
