@@ -13,6 +13,7 @@ const packages = [
   'nest',
   'testbed',
   'bench',
+  'docs',
 ];
 
 /**
@@ -23,7 +24,7 @@ const ensembles = [
   'packages/etcd/src/{cluster,conformance/*}.test.ts',
   'packages/zookeeper/src/{conformance,ensemble,cases}.test.ts',
   'packages/redis/src/{cluster,sentinel}.test.ts',
-  'packages/redis/src/conformance/{cluster,sentinel,quorum,ioredis-5}.test.ts',
+  'packages/redis/src/conformance/{cluster,sentinel,quorum,quorum-of-five,ioredis-5}.test.ts',
   'packages/sql/src/{servers,processes}.test.ts',
   'packages/sql/src/conformance/{mariadb,pgbouncer,postgres}.test.ts',
   'packages/cli/src/backends.test.ts',

@@ -3,6 +3,7 @@
 //
 //   node scripts/install-servers.mjs [redis] [etcd] [zookeeper] [postgres] [pgbouncer] [mariadb] [openssl] [faketime]
 //   node scripts/install-servers.mjs --check [names]     only says what is missing
+//   node scripts/install-servers.mjs chromium            the browser in which the site is tested
 //
 // Left alone are servers that HOLDFAST_TEST_SKIP names, those that a HOLDFAST_TEST_..._URL names, and, where nothing
 // can be installed but a Docker engine answers, all: then the tests run them in containers.
@@ -25,6 +26,11 @@ const SERVERS = {
   mariadb: { programs: ['mariadbd', 'mariadb-install-db'], packages: ['mariadb-server'] },
   openssl: { programs: ['openssl'], packages: ['openssl'] },
   faketime: { programs: ['libfaketime.so.1'], packages: ['libfaketime'] },
+};
+
+/** What only some commands need, and ask for by name. */
+const ON_DEMAND = {
+  chromium: { programs: ['chromium'], packages: ['chromium', 'fonts-dejavu-core'] },
 };
 
 export const SERVER_NAMES = Object.keys(SERVERS);
@@ -83,9 +89,11 @@ function explain(names) {
 }
 
 function entry(name) {
-  const found = SERVERS[name];
-  if (found === undefined)
-    throw new Error(`There is no server ${name}; known are ${SERVER_NAMES.join(', ')}.`);
+  const found = SERVERS[name] ?? ON_DEMAND[name];
+  if (found === undefined) {
+    const known = [...SERVER_NAMES, ...Object.keys(ON_DEMAND)];
+    throw new Error(`There is no server ${name}; known are ${known.join(', ')}.`);
+  }
   return found;
 }
 

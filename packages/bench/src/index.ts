@@ -1,1 +1,9 @@
-export {};
+export {
+  type BackendResults,
+  type Figure,
+  formatNumber,
+  type Results,
+  SCENARIOS,
+  type Scenario,
+} from './results.js';
+export type { Backend } from './subject.js';

@@ -1,0 +1,1 @@
+export { generate, render } from './generate.js';
