@@ -2,6 +2,7 @@ import { MissingPackageError } from '@holdfast/core';
 import type { ConnectionPool } from '../connections.js';
 import { type KnexLike, knexPool } from '../knex.js';
 import type { MysqlConnection } from './mysql.js';
+import { Sockets } from './sockets.js';
 
 /** What we use of mysql2. */
 interface Mysql2 {
@@ -14,9 +15,15 @@ interface MysqlPool {
   on(event: 'connection', listener: (connection: PooledConnection) => void): unknown;
 }
 
+/** What it tells of where a connection should go. */
+interface SocketAddress {
+  readonly socketPath?: string;
+  readonly host?: string;
+  readonly port?: number;
+}
+
 interface PooledConnection extends MysqlConnection {
   release(): void;
-  readonly stream?: { unref?(): unknown };
   on(event: 'error', listener: (error: Error) => void): unknown;
 }
 
@@ -32,16 +39,16 @@ export async function ownMysql(
   options: { readonly max: number; readonly timeout: number },
 ): Promise<ConnectionPool<MysqlConnection>> {
   const { createPool } = await loadMysql2();
+  const sockets = new Sockets();
   const pool = createPool({
     uri: url.replace(/^mariadb:/, 'mysql:'),
     connectionLimit: options.max,
     connectTimeout: CONNECTING,
-    enableKeepAlive: true,
+    stream: ({ config }: { config: SocketAddress }) => sockets.connect(config),
   });
   const seconds = Math.max(1, Math.floor(options.timeout / 1000));
   pool.on('connection', (connection) => {
     connection.on('error', () => {});
-    connection.stream?.unref?.();
     for (const sql of [
       'SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED',
       `SET SESSION innodb_lock_wait_timeout = ${seconds}`,
@@ -58,7 +65,11 @@ export async function ownMysql(
       if (broken) connection.destroy();
       else (connection as PooledConnection).release();
     },
-    close: () => new Promise((resolve) => pool.end(() => resolve())),
+    close() {
+      // It would call back only after every connection has taken its leave.
+      pool.end(() => {});
+      return sockets.close();
+    },
   };
 }
 

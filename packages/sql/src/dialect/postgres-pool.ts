@@ -3,6 +3,7 @@ import type { ConnectionPool } from '../connections.js';
 import { type KnexLike, knexPool } from '../knex.js';
 import type { PostgresConnection } from './postgres.js';
 import type { ListeningClient, ListeningSource } from './postgres-wakeups.js';
+import { Sockets } from './sockets.js';
 
 /** What we use of pg. */
 interface Pg {
@@ -37,7 +38,13 @@ const CONNECTING = 10_000;
 /** A pool of our own. Idle connections do not keep the process alive. */
 export async function ownPostgres(url: string, max: number): Promise<PostgresAccess> {
   const { Pool, Client } = await loadPg();
-  const connection = { connectionString: url, application_name: 'holdfast', keepAlive: true };
+  const sockets = new Sockets();
+  const connection = {
+    connectionString: url,
+    application_name: 'holdfast',
+    keepAlive: true,
+    stream: () => sockets.make(),
+  };
   const pool = new Pool({
     ...connection,
     max,
@@ -53,7 +60,11 @@ export async function ownPostgres(url: string, max: number): Promise<PostgresAcc
     pool: {
       acquire: () => pool.connect(),
       release: (client, broken) => (client as PgClient).release(broken),
-      close: () => pool.end(),
+      close() {
+        // It would wait for connections that are still being made.
+        pool.end().catch(() => {});
+        return sockets.close();
+      },
     },
     listening: {
       async connect() {
