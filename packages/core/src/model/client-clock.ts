@@ -78,16 +78,24 @@ export class ClientClock implements Clock {
     this.#suspendedAt = this.#true.now();
   }
 
-  /** Goes on: first whatever fell due, as an event loop does. */
-  resume(): void {
+  /**
+   * Goes on. An event loop may come to its timers first, or to what came in meanwhile; then its timers follow with
+   * `fireDue`.
+   */
+  resume(first: 'timers' | 'answers' = 'timers'): void {
     if (this.#state === 'suspended') this.#suspended += this.#true.now() - this.#suspendedAt;
     this.#state = 'running';
-    const due = [...this.#due];
-    this.#due.clear();
-    for (const fire of due) fire();
+    if (first === 'timers') this.fireDue();
     const resumed = [...this.#resumed];
     this.#resumed.clear();
     for (const tell of resumed) tell();
+  }
+
+  /** The timers that fell due while the process stood still. */
+  fireDue(): void {
+    const due = [...this.#due];
+    this.#due.clear();
+    for (const fire of due) fire();
   }
 
   /** Resolves when the process runs: at once if it does. Whatever comes from outside waits for that. */

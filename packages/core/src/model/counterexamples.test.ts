@@ -7,7 +7,9 @@ const acquire: Extract<Step, { do: 'acquire' }> = {
   ...{ wait: 0, ttl: 500, renew: false, maxHold: Infinity, minHold: 0 },
 };
 
-const CALM: Pick<Story, 'rates' | 'fates' | 'names'> = { rates: [1, 1, 1], fates: [], names: 1 };
+const CALM: Pick<Story, 'rates' | 'fates' | 'names' | 'luck'> = {
+  ...{ rates: [1, 1, 1], fates: [], names: 1, luck: 1 },
+};
 
 /** Stories that once went wrong, as they were shrunk. */
 describe('stories that once went wrong', () => {

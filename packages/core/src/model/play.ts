@@ -30,13 +30,19 @@ interface Held {
   readonly minHold: number;
   /** When its grant was known, in true time. */
   readonly since: number;
+  /** As acquired, adopted, or last extended. */
+  ttl: number;
   /** The caller has asked to end it: released or handed over. */
   ended: boolean;
   /** It has said that it is not held: it must never say otherwise again. */
   seenGone: boolean;
 }
 
+/** A handle as it is handed out. */
+type Received = Pick<Held, 'handle' | 'client' | 'minHold' | 'ttl'>;
+
 interface Waiting {
+  readonly name: string;
   readonly leave: AbortController;
   settled: boolean;
 }
@@ -47,13 +53,25 @@ interface Waiting {
  */
 export async function play(story: Story, spoil: Spoil = (server) => server): Promise<void> {
   const stage = new Stage(story, spoil);
+  const chance = Math.random;
+  Math.random = dice(story.luck);
   try {
     await stage.open();
     for (const step of story.steps) await stage.take(step);
     await stage.finish();
   } finally {
     await stage.abandon();
+    Math.random = chance;
   }
+}
+
+/** A linear congruential generator: good enough for jitter. */
+function dice(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state * 48_271) % (2 ** 31 - 1);
+    return state / (2 ** 31 - 1);
+  };
 }
 
 class Stage {
@@ -132,6 +150,7 @@ class Stage {
     await this.#do(step);
     await this.#true.idle();
     this.#look();
+    if (this.#isTidy) this.#lookAtQueues();
   }
 
   async #do(step: Step): Promise<void> {
@@ -146,7 +165,10 @@ class Stage {
       case 'release':
         return this.#with(step.which, (held) => this.#release(held));
       case 'extend':
-        return this.#with(step.which, (held) => held.handle.extend(step.ttl));
+        return this.#with(step.which, async (held) => {
+          await held.handle.extend(step.ttl);
+          held.ttl = step.ttl;
+        });
       case 'verify':
         return this.#with(step.which, async ({ handle }) => {
           const ours = await handle.verify();
@@ -157,11 +179,17 @@ class Stage {
       case 'force':
         return this.#force(step.client, step.name);
       case 'stop':
-        return pick(this.#clients, step.client)?.clock.stop();
+        return pick(this.#running, step.client)?.clock.stop();
       case 'suspend':
-        return pick(this.#clients, step.client)?.clock.suspend();
+        return pick(this.#running, step.client)?.clock.suspend();
       case 'resume':
-        return this.#resume(pick(this.#clients, step.client));
+        return this.#resume(
+          pick(
+            this.#clients.filter(({ clock }) => !clock.isRunning),
+            step.client,
+          ),
+          step.first,
+        );
       case 'set wall':
         return pick(this.#clients, step.client)?.clock.setWall(step.by);
       case 'pass time':
@@ -170,10 +198,10 @@ class Stage {
   }
 
   #acquire(step: Extract<Step, { do: 'acquire' }>): void {
-    const client = pick(this.#clients, step.client);
-    if (client === undefined || !client.clock.isRunning) return;
+    const client = pick(this.#running, step.client);
+    if (client === undefined) return;
     const name = this.#name(step.name);
-    const waiting: Waiting = { leave: new AbortController(), settled: false };
+    const waiting: Waiting = { name, leave: new AbortController(), settled: false };
     this.#waiting.push(waiting);
     const { wait, ttl, renew, maxHold, minHold } = step;
     const signal = waiting.leave.signal;
@@ -190,29 +218,32 @@ class Stage {
     this.#inBackground(async () => {
       try {
         const handle = await client.locks.lock(name).acquire(options);
-        this.#receive({ handle, client, minHold }, newestBefore);
+        this.#receive({ handle, client, minHold, ttl }, newestBefore);
       } catch (error) {
         this.#expectAllowed(error, ['LOCK_TIMEOUT', 'BACKEND_UNAVAILABLE'], signal);
       } finally {
         waiting.settled = true;
         const limit = (wait === 0 ? COMMAND_TIMEOUT : wait) + 50;
         const took = client.clock.now() - started;
-        if (took > limit && this.#isTimely(client)) {
+        if (took > limit && this.#isTimely) {
           this.#violate(`an acquisition with wait ${wait} took ${took} ms`);
         }
       }
     });
   }
 
-  /** A client that never stood still has no excuse for being late. */
-  #isTimely(_client: Client): boolean {
+  /** Clients that never stand still have no excuse for being late. */
+  get #isTimely(): boolean {
     return !this.#story.steps.some((step) => step.do === 'stop' || step.do === 'suspend');
   }
 
-  #receive(
-    { handle, client, minHold }: Pick<Held, 'handle' | 'client' | 'minHold'>,
-    newestBefore: bigint,
-  ): void {
+  /** And without faults none for what they leave at the server. */
+  get #isTidy(): boolean {
+    return this.#isTimely && this.#story.fates.every((fates) => fates.length === 0);
+  }
+
+  #receive(received: Received, newestBefore: bigint): void {
+    const { handle, client } = received;
     const { name, fencingToken } = handle;
     if (fencingToken <= newestBefore) {
       throw this.#broken(
@@ -226,10 +257,10 @@ class Stage {
       throw this.#broken('a handle was handed out with no validity left');
     }
     this.#seeToken(name, fencingToken);
-    this.#keep({ handle, client, minHold });
+    this.#keep(received);
   }
 
-  #keep(kept: Pick<Held, 'handle' | 'client' | 'minHold'>): void {
+  #keep(kept: Received): void {
     const held: Held = { ...kept, since: this.#true.now(), ended: false, seenGone: false };
     this.#held.push(held);
     this.#look();
@@ -257,25 +288,25 @@ class Stage {
   }
 
   async #handOver(held: Held, to: number): Promise<void> {
-    const client = pick(this.#clients, to);
-    if (client === undefined || !client.clock.isRunning || !held.handle.isHeld()) return;
+    const client = pick(this.#running, to);
+    if (client === undefined || !held.handle.isHeld()) return;
     const text = held.handle.serialize();
     held.ended = true;
     const handle = await client.locks.adopt(text);
     if (handle.fencingToken !== held.handle.fencingToken) throw this.#broken('an adoption changed the token');
-    const { minHold } = held;
-    this.#keep({ handle, client, minHold });
+    const { minHold, ttl } = held;
+    this.#keep({ handle, client, minHold, ttl });
   }
 
   #force(from: number, which: number): void {
-    const client = pick(this.#clients, from);
-    if (client === undefined || !client.clock.isRunning) return;
+    const client = pick(this.#running, from);
+    if (client === undefined) return;
     const name = this.#name(which);
     this.#inBackground(async () => {
       // Whether it was carried out or not, and whenever it is: what is held now may be broken from now on.
       for (const { handle } of this.#held) if (handle.name === name) this.#forced.add(handle.fencingToken);
       this.#tails.delete(name);
-      const holder = this.#store.find(`holdfast\u0000${name}`)?.holder;
+      const holder = this.#store.find(keyOf(name))?.holder;
       if (holder !== undefined) this.#forced.add(holder.token);
       try {
         await client.locks.forceRelease(
@@ -289,17 +320,25 @@ class Stage {
     });
   }
 
-  #resume(client: Client | undefined): void {
+  async #resume(client: Client | undefined, first: 'timers' | 'answers'): Promise<void> {
     if (client === undefined) return;
-    client.clock.resume();
+    client.clock.resume(first);
     // Before anything else runs in that process, its handles already tell the truth.
     this.#look();
+    await this.#true.idle();
+    client.clock.fireDue();
   }
 
-  /** A step that concerns a handle: what it throws must be what the specification says. */
+  get #running(): readonly Client[] {
+    return this.#clients.filter(({ clock }) => clock.isRunning);
+  }
+
+  /** A step that concerns a handle, most often one that lives: what it throws must be what the specification says. */
   #with(which: number, what: (held: Held) => Promise<void> | void): void {
-    const held = pick(this.#held, which);
-    if (held === undefined || !held.client.clock.isRunning) return;
+    const awake = this.#held.filter(({ client }) => client.clock.isRunning);
+    const alive = awake.filter(({ seenGone }) => !seenGone);
+    const held = pick(alive.length > 0 && which < 6 ? alive : awake, which);
+    if (held === undefined) return;
     this.#inBackground(async () => {
       try {
         await what(held);
@@ -318,10 +357,28 @@ class Stage {
       if (isHeld && held.seenGone) throw this.#broken(`${describe(held)} had gone, and came back`);
       if (isHeld && held.handle.signal.aborted) throw this.#broken(`${describe(held)} is held and told lost`);
       if (!isHeld) held.seenGone = true;
+      if (isHeld) this.#lookAtTime(held);
       if (!isHeld || this.#forced.has(held.handle.fencingToken)) continue;
       const other = byName.get(held.handle.name);
       if (other !== undefined) throw this.#broken(`${describe(held)} and ${describe(other)} are both held`);
       byName.set(held.handle.name, held);
+    }
+  }
+
+  /** What it shows of its time is what was asked for last: no answer to an older question brings the old ttl back. */
+  #lookAtTime(held: Held): void {
+    const { handle, ttl } = held;
+    if (handle.ttl !== ttl) throw this.#broken(`${describe(held)} shows a ttl of ${handle.ttl}, not ${ttl}`);
+    if (handle.remaining() > ttl)
+      throw this.#broken(`${describe(held)} is valid for ${handle.remaining()} of ${ttl}`);
+  }
+
+  /** Nobody has a place in a queue who is not waiting. */
+  #lookAtQueues(): void {
+    for (const { name, queue } of this.#store.entries.values()) {
+      const waiting = this.#waiting.filter((one) => !one.settled && keyOf(one.name) === name).length;
+      if (queue.size > waiting)
+        throw this.#broken(`${queue.size} places in the queue for ${waiting} who wait`);
     }
   }
 
@@ -422,6 +479,11 @@ class Stage {
 
 function pick<T>(from: readonly T[], which: number): T | undefined {
   return from[which % Math.max(1, from.length)];
+}
+
+/** As the memory backend stores it. */
+function keyOf(name: string): string {
+  return `holdfast\u0000${name}`;
 }
 
 function describe({ handle }: Held): string {

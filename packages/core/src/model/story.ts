@@ -21,7 +21,8 @@ export type Step =
   | { readonly do: 'force'; readonly client: number; readonly name: number }
   | { readonly do: 'stop'; readonly client: number }
   | { readonly do: 'suspend'; readonly client: number }
-  | { readonly do: 'resume'; readonly client: number }
+  /** What the process meets first: the timers that fell due meanwhile, or the answers that came in. */
+  | { readonly do: 'resume'; readonly client: number; readonly first: 'timers' | 'answers' }
   | { readonly do: 'set wall'; readonly client: number; readonly by: number }
   | { readonly do: 'pass time'; readonly ms: number };
 
@@ -32,6 +33,8 @@ export interface Story {
   /** For each client what becomes of its requests, in order. */
   readonly fates: readonly (readonly Fate[])[];
   readonly names: number;
+  /** What the dice of the engine (jitter, backoff) start from, so that a story told again goes the same way. */
+  readonly luck: number;
   readonly steps: readonly Step[];
 }
 
@@ -50,20 +53,46 @@ export interface Scope {
 const index = fc.nat({ max: 7 });
 const ttl = fc.constantFrom(500, 1000, 2000, 5000);
 
-const fate: fc.Arbitrary<Fate> = fc.oneof(
-  { weight: 6, arbitrary: fc.constant<Fate>({ kind: 'pass' }) },
-  {
-    weight: 3,
-    arbitrary: fc.record({
-      kind: fc.constant('slow' as const),
-      there: fc.constantFrom(0, 1, 50, 300, 900),
-      back: fc.constantFrom(0, 1, 50, 300, 900),
-    }),
-  },
-  { weight: 2, arbitrary: fc.constant<Fate>({ kind: 'answer lost' }) },
-  { weight: 1, arbitrary: fc.constant<Fate>({ kind: 'refused' }) },
-  { weight: 1, arbitrary: fc.constant<Fate>({ kind: 'answer swallowed' }) },
-  { weight: 1, arbitrary: fc.constant<Fate>({ kind: 'request swallowed' }) },
+/** fast-check's own measure keeps an array to about ten elements: too short for most of what can go wrong. */
+const LONG = { maxLength: 120, size: 'max' } as const;
+
+const pass = fc.constant<Fate>({ kind: 'pass' });
+const slow: fc.Arbitrary<Fate> = fc.record({
+  kind: fc.constant('slow' as const),
+  there: fc.constantFrom(0, 1, 50, 300, 900),
+  back: fc.constantFrom(0, 1, 50, 300, 900),
+});
+const unreachable = fc.constantFrom<Fate>({ kind: 'refused' }, { kind: 'request swallowed' });
+const unheard = fc.constantFrom<Fate>({ kind: 'answer lost' }, { kind: 'answer swallowed' });
+
+const busy = fc.oneof(pass, slow);
+const bad = fc.oneof(
+  { weight: 6, arbitrary: pass },
+  { weight: 3, arbitrary: slow },
+  { weight: 3, arbitrary: unheard },
+  { weight: 2, arbitrary: unreachable },
+);
+
+/** All is well for a while, then for a while every request fails alike. */
+const outages: fc.Arbitrary<Fate[]> = fc
+  .array(
+    fc.tuple(
+      fc.array(busy, { minLength: 1, maxLength: 8, size: 'max' }),
+      fc.oneof({ weight: 3, arbitrary: unreachable }, { weight: 1, arbitrary: unheard }),
+      fc.integer({ min: 3, max: 12 }),
+    ),
+    { maxLength: 10, size: 'max' },
+  )
+  .map((drawn) =>
+    drawn.flatMap(([calm, fate, times]) => [...calm, ...Array.from({ length: times }, () => fate)]),
+  );
+
+/** What the requests of a line meet. The lines differ: where everything fails at once, nothing is seen to go wrong. */
+const weather = fc.oneof(
+  fc.constant<Fate[]>([]),
+  { weight: 1, arbitrary: fc.array(busy, LONG) },
+  { weight: 1, arbitrary: fc.array(bad, LONG) },
+  { weight: 2, arbitrary: outages },
 );
 
 function step({ force, pauses }: Scope): fc.Arbitrary<Step> {
@@ -71,17 +100,17 @@ function step({ force, pauses }: Scope): fc.Arbitrary<Step> {
     do: fc.constant('acquire' as const),
     client: index,
     name: index,
-    wait: fc.constantFrom(0, 200, 3000, Infinity),
+    wait: fc.constantFrom(0, 200, 3000, Infinity, Infinity),
     ttl,
     renew: fc.boolean(),
-    maxHold: fc.constantFrom(Infinity, Infinity, 700, 3000),
+    maxHold: fc.constantFrom(Infinity, Infinity, Infinity, 700, 3000),
     minHold: fc.constantFrom(0, 0, 0, 800, 3000),
   });
   const always: fc.WeightedArbitrary<Step>[] = [
     { weight: 6, arbitrary: acquire },
     { weight: 1, arbitrary: fc.record({ do: fc.constant('abort' as const), which: index }) },
     { weight: 4, arbitrary: fc.record({ do: fc.constant('release' as const), which: index }) },
-    { weight: 1, arbitrary: fc.record({ do: fc.constant('extend' as const), which: index, ttl }) },
+    { weight: 2, arbitrary: fc.record({ do: fc.constant('extend' as const), which: index, ttl }) },
     { weight: 1, arbitrary: fc.record({ do: fc.constant('verify' as const), which: index }) },
     {
       weight: 1,
@@ -102,7 +131,14 @@ function step({ force, pauses }: Scope): fc.Arbitrary<Step> {
   const pausing: fc.WeightedArbitrary<Step>[] = [
     { weight: 1, arbitrary: fc.record({ do: fc.constant('stop' as const), client: index }) },
     { weight: 1, arbitrary: fc.record({ do: fc.constant('suspend' as const), client: index }) },
-    { weight: 3, arbitrary: fc.record({ do: fc.constant('resume' as const), client: index }) },
+    {
+      weight: 3,
+      arbitrary: fc.record({
+        do: fc.constant('resume' as const),
+        client: index,
+        first: fc.constantFrom('timers' as const, 'answers' as const),
+      }),
+    },
     {
       weight: 1,
       arbitrary: fc.record({
@@ -119,11 +155,12 @@ function step({ force, pauses }: Scope): fc.Arbitrary<Step> {
 export function story(scope: Scope): fc.Arbitrary<Story> {
   const { clients, names, faults } = scope;
   const rate = fc.constantFrom(1, 0.9952, 1.0047);
-  const line: fc.Arbitrary<Fate[]> = fc.array(fate, { maxLength: faults ? 40 : 0 });
+  const line: fc.Arbitrary<Fate[]> = faults ? weather : fc.constant<Fate[]>([]);
   return fc.record({
     rates: fc.array(rate, { minLength: clients, maxLength: clients }),
     fates: fc.array(line, { minLength: clients, maxLength: clients }),
     names: fc.integer({ min: 1, max: names }),
-    steps: fc.array(step(scope), { minLength: 1, maxLength: 40 }),
+    luck: fc.integer({ min: 1, max: 2 ** 31 - 1 }),
+    steps: fc.array(step(scope), { minLength: 1, ...LONG }),
   });
 }
