@@ -62,6 +62,11 @@ const POSTGRES: Readonly<Record<string, Mutant>> = {
     from: /WHERE id = :id AND owner = :owner RETURNING queued/,
     to: 'WHERE id = :id RETURNING queued',
   },
+  'a release of many frees whoever holds them': {
+    rule: 'many releases at once free what is theirs, each knows whether it did, and heads are named',
+    from: /AND l\.owner = g\.owner RETURNING n, queued/,
+    to: 'RETURNING n, queued',
+  },
   'a take leaves no mark': {
     rule: 'a release names the head of the queue',
     from: /queued = greatest\(l\.queued, excluded\.queued\)/,
