@@ -59,6 +59,19 @@ describe('instrument', () => {
     expect((await points('holdfast.hold.duration'))[0]?.value).toMatchObject({ count: 2 });
   });
 
+  it('tells apart durations of a millisecond, a second and a minute', async () => {
+    const { points } = sdk();
+    const locks = await createLocks(memoryBackend());
+    await (await locks.lock('job').acquire()).release();
+    for (const metric of ['holdfast.wait.duration', 'holdfast.hold.duration']) {
+      const value = (await points(metric))[0]?.value as { buckets: { boundaries: number[] } } | undefined;
+      const bounds = value?.buckets.boundaries ?? [];
+      const bucketOf = (seconds: number) => bounds.filter((bound) => seconds > bound).length;
+      expect(new Set([0.001, 0.03, 0.9, 9, 59, 3000].map(bucketOf)).size).toBe(6);
+    }
+    await locks.close();
+  });
+
   it('counts a loss by its reason, and marks the span as failed', async () => {
     const { spans, points } = sdk();
     const locks = await createLocks(memoryBackend());

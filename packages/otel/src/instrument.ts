@@ -30,6 +30,11 @@ const TOKEN = 'holdfast.lock.fencing_token';
 const REASON = 'holdfast.lost.reason';
 const ERROR_CODE = 'error.type';
 
+/** Bounds of the histograms, in s: the SDK's own are meant for ms, and would put most of ours into one bucket. */
+const SECONDS: readonly number[] = [
+  0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 3600,
+];
+
 /**
  * Turns the events of every `Locks` in this process into OpenTelemetry spans and metrics, through the diagnostics
  * channels `holdfast:*`. Costs nothing until it is called.
@@ -46,10 +51,12 @@ export function instrument(options: InstrumentOptions = {}): () => void {
   const waited = meter.createHistogram('holdfast.wait.duration', {
     unit: 's',
     description: 'From asking for a lock to holding it',
+    advice: { explicitBucketBoundaries: [...SECONDS] },
   });
   const held = meter.createHistogram('holdfast.hold.duration', {
     unit: 's',
     description: 'From holding a lock to its release or loss',
+    advice: { explicitBucketBoundaries: [...SECONDS] },
   });
   const acquisitions = meter.createCounter('holdfast.acquisitions', { description: 'Locks acquired' });
   const contentions = meter.createCounter('holdfast.contentions', {
