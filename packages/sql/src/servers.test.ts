@@ -285,6 +285,20 @@ describe.each(SERVERS)('on $name', ({ name, start }) => {
     expect((await waiting).isHeld()).toBe(true);
   });
 
+  it('sql-advisory-namespace: two schemas, or two databases, of one server never meet', async () => {
+    const knex = knexFor(database.url);
+    const other = `other_${prefix.slice(2)}`;
+    await knex.raw(`CREATE ${name === 'postgres' ? 'SCHEMA' : 'DATABASE'} ${other}`);
+    await knex.destroy();
+    const url = new URL(database.url);
+    if (name === 'postgres') url.searchParams.set('options', `-c search_path=${other}`);
+    else url.pathname = `/${other}`;
+    const [here, there] = [await locksAt(database.url), await locksAt(url.href)];
+    const hold = await here.lock('job').acquire();
+    expect((await there.lock('job').tryAcquire())?.isHeld()).toBe(true);
+    expect(await hold.verify()).toBe(true);
+  });
+
   it('missing tables are refused with what to do, and made when asked to', async () => {
     const table = `later_${prefix.slice(2)}`;
     await expect(locksAt(database.url, { table, migrate: false })).rejects.toMatchObject({
