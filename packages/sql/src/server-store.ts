@@ -148,7 +148,7 @@ export class ServerStore<C extends object> implements LockStore {
   #open: (ServerParts<C> & { readonly clock: Clock; readonly late: number }) | undefined;
   readonly #buried = new Set<() => void>();
   /** Many that end together, as those of a job that ends, or of a process, must not stand in line for a connection. */
-  readonly #endings = new Batches<{ readonly key: Key; readonly owner: string }, FreedRow>((claims) => {
+  readonly #endings = new Batches<{ readonly key: Key; readonly owner: string }, FreedRow>(async (claims) => {
     const [first] = claims;
     return this.#ask(async (c, d) =>
       first !== undefined && claims.length === 1
