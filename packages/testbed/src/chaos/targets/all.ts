@@ -1,7 +1,8 @@
 import type { ChaosTarget } from '../target.js';
 import { etcd, etcdCluster } from './etcd.js';
 import { memory } from './memory.js';
-import { redis, redisCluster, redisSentinel } from './redis.js';
+import { redis, redisCluster, redisHandOver, redisSentinel } from './redis.js';
+import { redisQuorum } from './redis-quorum.js';
 import { mariadb, postgres } from './sql-servers.js';
 import { sqlite } from './sqlite.js';
 import { zookeeper, zookeeperCluster } from './zookeeper.js';
@@ -13,8 +14,10 @@ export const TARGETS: readonly ChaosTarget[] = [
   postgres,
   mariadb,
   redis,
+  redisHandOver,
   redisSentinel,
   redisCluster,
+  redisQuorum,
   etcd,
   etcdCluster,
   zookeeper,

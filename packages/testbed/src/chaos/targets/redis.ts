@@ -1,12 +1,13 @@
 import type { Redis } from 'ioredis';
-import type { ServerNode } from '../../servers/handle.js';
 import { startRedis } from '../../servers/redis.js';
-import { startRedisCluster } from '../../servers/redis-cluster.js';
+import { type RedisClusterHandle, startRedisCluster } from '../../servers/redis-cluster.js';
 import { askRedis } from '../../servers/redis-process.js';
 import { type RedisSentinelHandle, startRedisSentinel } from '../../servers/redis-sentinel.js';
 import { anyNode, killed, onlyNode, paused, type Served } from '../server-faults.js';
 import type { ChaosFault, ChaosTarget } from '../target.js';
 import { type Wired, Wires, wireFaults } from '../wire-faults.js';
+import { leftovers } from './redis-keys.js';
+import { slotMoved } from './redis-slots.js';
 
 type Running = Served & Wired;
 
@@ -64,6 +65,15 @@ export const redis: ChaosTarget<Running> = {
   },
 };
 
+/** The same, with ttls for which a release hands the lock over to the next waiter: below 5 s it wakes it. */
+export const redisHandOver: ChaosTarget<Running> = {
+  ...redis,
+  id: 'redis-hand-over',
+  description: '@holdfast/redis on one server, with ttls that are long enough for locks to be handed over',
+  recoverWithin: 25_000,
+  ttl: { min: 5_000, max: 7_000 },
+};
+
 /** A primary with two replicas and three sentinels. */
 export const redisSentinel: ChaosTarget<Running & { readonly servers: RedisSentinelHandle }> = {
   ...COMMON,
@@ -104,7 +114,7 @@ export const redisSentinel: ChaosTarget<Running & { readonly servers: RedisSenti
 };
 
 /** Three primaries. */
-export const redisCluster: ChaosTarget<Running> = {
+export const redisCluster: ChaosTarget<Running & { readonly servers: RedisClusterHandle }> = {
   ...COMMON,
   id: 'redis-cluster',
   description: '@holdfast/redis on a cluster of three primaries that sync every write',
@@ -112,6 +122,7 @@ export const redisCluster: ChaosTarget<Running> = {
   faults: [
     killed('node-killed', 'a node', anyNode),
     paused('node-paused', 'a node', anyNode),
+    slotMoved,
     ...wireFaults('everybody'),
   ],
   async start() {
@@ -137,23 +148,4 @@ function command(id: string, what: string, run: (client: Redis) => Promise<unkno
       return () => {};
     },
   };
-}
-
-/**
- * Keys that must not stay, and channels that somebody listens to. A fence's counter stays; marks that end by themselves
- * (of claims and places given up, of grants forced) may take their time, but must have an end.
- */
-async function leftovers(nodes: readonly ServerNode[]): Promise<Record<string, number>> {
-  const counts = { keys: 0, channels: 0 };
-  for (const { port } of nodes) {
-    await askRedis(port, {}, async (client) => {
-      for (const key of await client.keys('holdfast:*')) {
-        if (key.endsWith(':fence')) continue;
-        const isMark = /:(gone:[^}]*|forced|alive)$/.test(key);
-        if (!isMark || (await client.pttl(key)) === -1) counts.keys += 1;
-      }
-      counts.channels += (await client.pubsub('CHANNELS', 'holdfast:*')).length;
-    });
-  }
-  return counts;
 }
