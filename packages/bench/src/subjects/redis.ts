@@ -120,4 +120,5 @@ const quorumRedlock: Subject = {
 };
 
 export const redis = [raw, holdfast('redis'), redlock, redisSemaphore, verrou];
-export const redisQuorum = [holdfast('redis-quorum'), quorumRedlock];
+// The servers are new: they have forgotten nothing, and need not keep out for a minute.
+export const redisQuorum = [holdfast('redis-quorum', '?restartGrace=0ms'), quorumRedlock];
