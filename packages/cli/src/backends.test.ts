@@ -143,6 +143,26 @@ describe.each(SERVERS.filter(([, server]) => !skipped(server)))('on %s', (backen
   }, 60_000);
 });
 
+it.skipIf(skipped('zookeeper'))(
+  'kill −9 where the session ends long before the ttl: the group has gone before the name is free',
+  async () => {
+    const scratch = new Scratch();
+    await using server = await startZooKeeper();
+    const url = `${server.url}?sessionTimeout=6s&prefix=cli-${process.pid}`;
+    const stubborn = 'trap "" TERM; echo $$ > "$SCRATCH/pids"; while :; do sleep 0.2; done';
+    const flags = ['run', '--url', url, '--ttl', '60s', '--kill-after', '60s'];
+    const holder = scratch.holdfast([...flags, 'job', '--', 'sh', '-c', stubborn]);
+    await until('the worker works', () => scratch.lines('pids').length === 1);
+    holder.kill('SIGKILL');
+    await using locks = await connect(url);
+    const next = await locks.lock('job').acquire({ wait: '40s' });
+    expect(scratch.lines('pids').map(Number).filter(isAlive)).toEqual([]);
+    await next.release();
+    await scratch.dispose();
+  },
+  90_000,
+);
+
 describe.skipIf(skipped('redis'))('when the server goes away', () => {
   it('cli-grandchild: the whole group is ended within the ttl, exit 76', async () => {
     const scratch = new Scratch();

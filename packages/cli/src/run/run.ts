@@ -146,8 +146,9 @@ class Run {
     hold.signal.addEventListener('abort', lost, { once: true });
     if (hold.signal.aborted) lost();
     if (group.id !== undefined) {
-      // KILL comes before a lock that nobody renews any more is free for others.
-      guard.watch(group.id, Math.min(killAfter, hold.ttl / 2));
+      // KILL comes before a lock that nobody renews any more is free for others: not the ttl says when that is, but what
+      // the backend guarantees, which is less where a session ends before.
+      guard.watch(group.id, Math.min(killAfter, hold.remaining() / 2));
       this.#reporter.started(name, group.id);
     }
     const end = await group.ended;
