@@ -12,6 +12,7 @@ import type { Random } from '../random/random.js';
 import { Crew } from './crew.js';
 import { RegisterServer } from './registers.js';
 import type { ChaosFault, ChaosTarget, RunningTarget } from './target.js';
+import { TIME_FACTOR } from './time-factor.js';
 
 /** One fault on one backend, over and over. */
 export interface CaseOptions {
@@ -161,7 +162,7 @@ function workersOf(target: ChaosTarget): number {
 }
 
 function boundOf(target: ChaosTarget, fault: ChaosFault): number {
-  return fault.recoverWithin ?? target.recoverWithin;
+  return (fault.recoverWithin ?? target.recoverWithin) * TIME_FACTOR;
 }
 
 /** Sees by the registers that the names are held, and by whom. */

@@ -5,6 +5,7 @@ import type { Recorder } from '../history/recorder.js';
 import { fakeClock, type ServerClock } from '../processes/clock.js';
 import { startWorker, type Worker } from '../processes/worker.js';
 import type { Random } from '../random/random.js';
+import { TIME_FACTOR } from './time-factor.js';
 import type { WorkerConfig } from './worker-config.js';
 
 /** How the workers of a case are started. */
@@ -26,7 +27,7 @@ export interface CrewOptions {
 }
 
 /** ms that a worker may take to end when it is asked to: its releases and its backend's close. */
-const STOP_WITHIN = 30_000;
+const STOP_WITHIN = 60_000 * TIME_FACTOR;
 
 /** One worker that lives. */
 export interface CrewMember {

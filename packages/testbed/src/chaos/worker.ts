@@ -19,16 +19,17 @@ import { Random } from '../random/random.js';
 import { mutantModules } from './mutants/mutant.js';
 import { RegisterClient } from './registers.js';
 import { countResources, countSettled } from './resources.js';
+import { TIME_FACTOR } from './time-factor.js';
 import type { WorkerConfig } from './worker-config.js';
 
 /** A change of validity below this is the reading's own noise, and is not written down. */
 const NOISE = 2;
 
 /** ms that the backend may take to be there. */
-const OPEN_WITHIN = 60_000;
+const OPEN_WITHIN = 60_000 * TIME_FACTOR;
 
 /** ms after `close` within which timers and sockets must have gone. */
-const SETTLE_WITHIN = 3_000;
+const SETTLE_WITHIN = 3_000 * TIME_FACTOR;
 
 interface WorkerParts {
   readonly recorder: Recorder;
