@@ -1,8 +1,10 @@
+import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { promisify } from 'node:util';
 import { connect } from '@holdfast/core';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { main } from './program.js';
-import { Scratch } from './testing/program.js';
+import { MAIN, Scratch } from './testing/program.js';
 
 let scratch: Scratch;
 
@@ -112,6 +114,12 @@ describe('list, show and watch', () => {
     await expect(waiter).rejects.toThrow();
     await hold.release();
   });
+});
+
+it('watch ends when nobody reads any more', async () => {
+  const shell = `"${process.execPath}" "${MAIN}" watch --interval 10ms --url "${scratch.url}" | head -1`;
+  const { stdout } = await promisify(execFile)('sh', ['-c', shell], { timeout: 20_000 });
+  expect(stdout).toContain('no locks are held or waited for');
 });
 
 describe('release', () => {

@@ -12,11 +12,6 @@ export interface WatchFlags {
   readonly json?: boolean;
 }
 
-const SCREEN = {
-  enter: '\u001b[?1049h\u001b[?25l',
-  leave: '\u001b[?25h\u001b[?1049l',
-  clear: '\u001b[H\u001b[2J',
-};
 const ENDING = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /**
@@ -27,18 +22,21 @@ export async function watch(locks: Locks, flags: WatchFlags, output: Output): Pr
   const ended = new AbortController();
   const end = (): void => ended.abort();
   for (const signal of ENDING) process.on(signal, end);
+  // Whoever read has gone (`| head`): nobody would ever see another look.
+  process.stdout.on('error', end);
   const live = flags.json !== true && process.stdout.isTTY;
-  if (live) process.stdout.write(SCREEN.enter);
+  const screen = live ? new Screen(process.stdout) : undefined;
   try {
     for (let look = 1; !ended.signal.aborted; look++) {
       const text = await describe(locks, flags);
-      if (live) process.stdout.write(`${SCREEN.clear}${cut(text, process.stdout)}\n`);
-      else output.out(text);
+      if (screen === undefined) output.out(text);
+      else screen.show(text);
       if (look === flags.count) return;
       await sleep(systemClock, flags.interval, ended.signal, { keepAlive: true });
     }
   } finally {
-    if (live) process.stdout.write(SCREEN.leave);
+    screen?.dispose();
+    process.stdout.off('error', end);
     for (const signal of ENDING) process.off(signal, end);
   }
 }
@@ -65,6 +63,50 @@ async function describe(locks: Locks, { prefix, json: asJson }: WatchFlags): Pro
     // A backend that comes back is worth waiting for: the next look asks again.
     const { message } = error as Error;
     return asJson === true ? json({ at, error: message }) : `${at.toISOString()}  ${printable(message)}`;
+  }
+}
+
+const SCREEN = {
+  enter: '\u001b[?1049h\u001b[?25l',
+  leave: '\u001b[?25h\u001b[?1049l',
+  clear: '\u001b[H\u001b[2J',
+};
+
+/** The terminal's second screen: what was on the first is there again afterwards, and while Ctrl-Z stops the program. */
+class Screen {
+  readonly #stream: NodeJS.WriteStream;
+  #text = '';
+
+  readonly #stop = (): void => {
+    this.#stream.write(SCREEN.leave);
+    process.kill(process.pid, 'SIGSTOP');
+  };
+
+  readonly #goOn = (): void => {
+    this.#stream.write(SCREEN.enter);
+    this.show(this.#text);
+  };
+
+  readonly #resized = (): void => this.show(this.#text);
+
+  constructor(stream: NodeJS.WriteStream) {
+    this.#stream = stream;
+    stream.write(SCREEN.enter);
+    stream.on('resize', this.#resized);
+    process.on('SIGTSTP', this.#stop);
+    process.on('SIGCONT', this.#goOn);
+  }
+
+  show(text: string): void {
+    this.#text = text;
+    this.#stream.write(`${SCREEN.clear}${cut(text, this.#stream)}\n`);
+  }
+
+  dispose(): void {
+    process.off('SIGTSTP', this.#stop);
+    process.off('SIGCONT', this.#goOn);
+    this.#stream.off('resize', this.#resized);
+    this.#stream.write(SCREEN.leave);
   }
 }
 
