@@ -343,8 +343,8 @@ function statements({ locks, waiters }: Tables) {
   const numbered = <P extends object>(text: string) => statement<P>('numbered', text);
   const clock = `clock AS MATERIALIZED (SELECT ${NOW} AS now)`;
   const ownTicket = `(SELECT ticket FROM ${waiters} WHERE id = :id AND owner = :owner AND alive_until > now)`;
-  const before = `id = :id AND alive_until > now AND ticket < coalesce(${ownTicket}, 9223372036854775807)`;
-  const ahead = `(SELECT count(*) FROM (SELECT 1 FROM ${waiters} WHERE ${before} LIMIT ${FAR}) AS a)`;
+  const earlier = `alive_until > now AND ticket < coalesce(${ownTicket}, 9223372036854775807)`;
+  const ahead = `(SELECT count(*) FROM (SELECT 1 FROM ${waiters} WHERE id = :id AND ${earlier} LIMIT ${FAR}) AS a)`;
   const waiting = (id: string) =>
     `ARRAY(SELECT w.owner FROM ${waiters} AS w WHERE w.id = ${id} AND alive_until > now ORDER BY ticket)`;
   const mine = 'l.owner = :owner';
@@ -355,8 +355,8 @@ function statements({ locks, waiters }: Tables) {
     numbered<TakeParameters>(`
       WITH ${clock},
       turn AS MATERIALIZED (
-        SELECT now, EXISTS (SELECT 1 FROM ${waiters} WHERE ${blockers})
-          OR EXISTS (SELECT 1 FROM ${waiters} WHERE id = :id AND owner = :owner AND gone_until > 0) AS blocked
+        SELECT now, EXISTS (SELECT 1 FROM ${waiters} WHERE id = :id
+          AND (${blockers} OR owner = :owner AND gone_until > 0)) AS blocked
         FROM clock
       ),
       taken AS (
@@ -384,9 +384,9 @@ function statements({ locks, waiters }: Tables) {
     version: numbered(`SELECT version() AS version, current_setting('server_version_num') AS number`),
 
     // Who has no place yet is behind all who wait, and asks how things stand only if it must: most locks are free.
-    takeNew: take(`id = :id AND alive_until > now`, 'SELECT owner, fence::text FROM taken'),
+    takeNew: take('alive_until > now', 'SELECT owner, fence::text FROM taken'),
     take: take(
-      before,
+      earlier,
       `, placeless AS (
         DELETE FROM ${waiters} AS w USING taken AS t
         WHERE w.id = :id AND w.owner = :owner AND t.owner = :owner AND w.gone_until = 0
