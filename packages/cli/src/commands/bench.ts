@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { type Locks, systemClock } from '@holdfast/core';
+import { UsageError } from '../exit.js';
 import { json, type Output } from '../output.js';
+import { printable } from '../text.js';
 import { histogramSvg, histogramText } from './histogram.js';
 
 /** The options of `bench`. */
@@ -48,8 +50,12 @@ export async function bench(locks: Locks, flags: BenchFlags, output: Output): Pr
     output.out(json({ backend: locks.backend.name, series }));
   }
   if (flags.svg !== undefined) {
-    await writeFile(flags.svg, histogramSvg(all, locks.backend.name));
-    output.err(`wrote ${flags.svg}`);
+    try {
+      await writeFile(flags.svg, histogramSvg(all, locks.backend.name));
+    } catch (error) {
+      throw new UsageError(`--svg: ${(error as Error).message}`);
+    }
+    output.err(`wrote ${printable(flags.svg)}`);
   }
 }
 

@@ -99,7 +99,8 @@ async function clockOffset(locks: Locks): Promise<readonly Diagnosis[]> {
   await hold.release();
   if (acquiredAt === undefined) return [];
   const offset = Math.max(acquiredAt.getTime() - after, 0) + Math.min(acquiredAt.getTime() - before, 0);
-  const finding = `its clock is ${span(Math.abs(offset))} ${offset < 0 ? 'behind' : 'ahead of'} this machine’s`;
+  const apart = `is ${span(Math.abs(offset))} ${offset < 0 ? 'behind' : 'ahead of'}`;
+  const finding = `its clock ${offset === 0 ? 'agrees with' : apart} this machine’s`;
   if (Math.abs(offset) < FAR_OFF) return [{ level: 'ok', id: 'clock-offset', finding }];
   const advice =
     'keep clocks in step (NTP): expiry does not suffer, but times shown and tokens come from the server';

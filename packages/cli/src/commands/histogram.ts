@@ -45,6 +45,7 @@ export function histogramSvg(all: readonly Series[], backend: string): string {
   const charts = all.map((series, index) => chart(series, index * height + 30, width, height));
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${all.length * height + 40}" font-family="system-ui, sans-serif" font-size="12">`,
+    `<rect width="100%" height="100%" fill="white"/>`,
     `<text x="20" y="20" font-size="14" font-weight="bold">holdfast bench: ${escaped(backend)}</text>`,
     ...charts,
     '</svg>\n',
@@ -57,11 +58,12 @@ function chart(series: Series, top: number, width: number, height: number): stri
   const step = (width - 40) / Math.max(1, bins.length);
   const floor = top + height - 30;
   const bars = bins.map(({ upTo, count }, index) => {
-    const tall = Math.round((count / most) * (height - 90));
+    const tall = Math.ceil((count / most) * (height - 100));
     const x = 20 + index * step;
     return [
       `<rect x="${x.toFixed(1)}" y="${floor - tall}" width="${(step * 0.9).toFixed(1)}" height="${tall}" fill="#3b82c4"/>`,
-      `<text x="${x.toFixed(1)}" y="${floor + 14}" font-size="9">≤${fineSpan(upTo)}</text>`,
+      `<text x="${x.toFixed(1)}" y="${floor - tall - 3}" font-size="9">${count === 0 ? '' : count}</text>`,
+      `<text x="${x.toFixed(1)}" y="${floor + 14}" font-size="9">≤ ${fineSpan(upTo)}</text>`,
     ].join('');
   });
   return [
