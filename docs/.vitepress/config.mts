@@ -29,15 +29,23 @@ function api(): { text: string; link: string }[] {
   }));
 }
 
+const WIDE = ['comparison.md', 'reliability.md'];
+
 export default defineConfig({
   title: 'Holdfast',
   description: 'Distributed locks for Node.js: one interface, the same promises on every backend.',
+  head: [['link', { rel: 'icon', href: '/favicon.svg', type: 'image/svg+xml' }]],
   cleanUrls: true,
   lastUpdated: false,
   srcExclude: ['data/**', 'test/**'],
   markdown: { theme: { light: 'github-light-high-contrast', dark: 'github-dark' } },
   vite: { build: { chunkSizeWarningLimit: 900 } },
+  // Pages of wide tables have the whole width.
+  transformPageData(page) {
+    if (WIDE.includes(page.relativePath)) page.frontmatter['aside'] = false;
+  },
   themeConfig: {
+    logo: '/favicon.svg',
     search: { provider: 'local' },
     outline: { level: [2, 3] },
     nav: [

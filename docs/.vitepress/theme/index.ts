@@ -1,11 +1,11 @@
 import type { Theme } from 'vitepress';
 import DefaultTheme from 'vitepress/theme';
-import Playground from './Playground.vue';
+import LockPlayground from './LockPlayground.vue';
 import './custom.css';
 
 export default {
   extends: DefaultTheme,
   enhanceApp({ app }) {
-    app.component('Playground', Playground);
+    app.component('LockPlayground', LockPlayground);
   },
 } satisfies Theme;

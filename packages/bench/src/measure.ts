@@ -174,7 +174,7 @@ async function once(
 }
 
 /** Each waiter takes one last turn at the end: with a thousand of them that may last too long. */
-const LONGEST_END = 40_000;
+const LONGEST_END = 15_000;
 
 /** Requests to the server for each grant, everything that waiting costs included. */
 async function commandsPerHandOver(

@@ -4,6 +4,9 @@ import type { Subject } from './subject.js';
 
 type Answer = Finding | { readonly kind: 'ready' } | { readonly kind: 'failed'; readonly reason: string };
 
+/** ms */
+const CLOSING = 5000;
+
 /** A subject in a process of its own. */
 export class SubjectProcess {
   readonly #child: ChildProcess;
@@ -39,7 +42,10 @@ export class SubjectProcess {
     if (this.#child.killed || this.#child.exitCode !== null || this.#child.signalCode !== null) return;
     const gone = new Promise<void>((resolve) => this.#child.once('exit', () => resolve()));
     this.#child.send('close');
+    // A client that goes on trying for ever keeps its process alive.
+    const tooLong = setTimeout(() => this.kill(), CLOSING);
     await gone;
+    clearTimeout(tooLong);
   }
 
   #answer(): Promise<Exclude<Answer, { kind: 'failed' }>> {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { fillBlocks } from './blocks.js';
 import { data } from './data.js';
-import { GENERATED, render } from './generate.js';
+import { GENERATED, pictures, render } from './generate.js';
 import { capabilitiesOf } from './record.js';
 import { read } from './workspace.js';
 
@@ -12,6 +12,10 @@ describe('generated pages', () => {
       expect(read(path)).toBe(render(path));
     },
   );
+
+  it.each([...pictures()])('%s is as it is drawn', (path, picture) => {
+    expect(read(path)).toBe(picture);
+  });
 
   it('differ as soon as an input differs', () => {
     const page = 'before\n\n<!-- generated: one -->\n\n1\n\n<!-- end -->\n';

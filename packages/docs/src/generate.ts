@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { fillBlocks } from './blocks.js';
 import { comparisonBlocks } from './comparison.js';
 import { format } from './format.js';
+import { drawPicture, PICTURES } from './pictures.js';
 import { reliabilityBlocks } from './reliability.js';
 import { read, root } from './workspace.js';
 
@@ -17,7 +18,18 @@ export function render(path: string): string {
   return format(path, fillBlocks(read(path), GENERATED[path] ?? {}));
 }
 
-/** Writes every generated page anew. */
+/** The pictures of the pages, light and dark, by their paths. */
+export function pictures(): ReadonlyMap<string, string> {
+  const themes = ['light', 'dark'] as const;
+  return new Map(
+    Object.entries(PICTURES).flatMap(([name, picture]) =>
+      themes.map((theme) => [`docs/pictures/${name}-${theme}.svg`, drawPicture(picture, theme)] as const),
+    ),
+  );
+}
+
+/** Writes every picture and every generated page anew. */
 export function generate(): void {
+  for (const [path, picture] of pictures()) writeFileSync(join(root, path), picture);
   for (const path of Object.keys(GENERATED)) writeFileSync(join(root, path), render(path));
 }

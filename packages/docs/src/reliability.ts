@@ -1,9 +1,17 @@
+import { basename } from 'node:path';
 import { findCases } from './cases.js';
 import { type ChaosRow, data, TITLES, type Topology } from './data.js';
 import { sourceLink, table } from './markdown.js';
+import { filesUnder } from './workspace.js';
 
 /** The blocks of `docs/reliability.md`. */
-export const reliabilityBlocks: Readonly<Record<string, () => string>> = { matrix, cases, bugs, suites };
+export const reliabilityBlocks: Readonly<Record<string, () => string>> = {
+  matrix,
+  timelines,
+  cases,
+  bugs,
+  suites,
+};
 
 /** Fault by topology: what was granted, signalled, violated, and how long it took to go on. */
 function matrix(): string {
@@ -43,6 +51,17 @@ function tableOf(rows: readonly ChaosRow[]): string {
     row.seed,
   ]);
   return table(head, body);
+}
+
+/** The pictures that the chaos runner drew: `docs/data/timelines/BACKEND--FAULT.svg`. */
+function timelines(): string {
+  return filesUnder('docs/data/timelines', '.svg')
+    .map((path) => {
+      const [backend = '', fault = ''] = basename(path, '.svg').split('--');
+      const title = `${TITLES[backend as Topology] ?? backend}: \`${fault}\``;
+      return `### ${title}\n\n<div class="timeline">\n\n![Who held what when: ${backend}, ${fault}](./data/timelines/${basename(path)})\n\n</div>`;
+    })
+    .join('\n\n');
 }
 
 function suites(): string {
