@@ -134,7 +134,11 @@ describe('a URL of one of ours', () => {
   });
 
   it.each([
-    ['several hosts', 'redis://u:p@h1:1,h2,[::1]:3/x/y', 'redis://u:p@h1:1,h2,[::1]:3/x/y'],
+    [
+      'several hosts',
+      'redis://u:p@h1:1,h_2,[fe80::1%25eth0]:3/x',
+      'redis://u:p@h1:1,h_2,[fe80::1%25eth0]:3/x',
+    ],
     ['no host', 'redis:///x', 'redis:///x'],
     ['escapes in the password', 'redis://:a%2F%40@h', 'redis://:a%2F%40@h'],
     ['an @ in the password, as parsers of the web read it', 'redis://u:a@b@h/x', 'redis://u:a%40b@h/x'],

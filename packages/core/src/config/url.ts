@@ -8,7 +8,7 @@ export function schemeOf(url: string): string | undefined {
 }
 
 /** A host and its port as far as every backend agrees: no white space, nothing that means something else in a URL. */
-const HOST = /^(\[[0-9A-Fa-f:.%]+\]|[^\s:@[\]\\^`{|}<>"]+)(:\d{1,5})?$/;
+const HOST = /^(\[[0-9A-Za-z:.%_-]+\]|[^\s:@[\]\\^`{|}<>"]+)(:\d{1,5})?$/;
 
 /**
  * A server's URL with its user and password in a form that every driver reads alike. A character of theirs that was
