@@ -19,6 +19,13 @@ async function pids(): Promise<readonly number[]> {
   return (scratch.lines('pids')[0] ?? '').split(' ').map(Number);
 }
 
+/** Node options by which the program runs this code of ours at a moment that nothing outside could hit so surely. */
+function preloaded(code: string): NodeJS.ProcessEnv {
+  const pause = 'Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300)';
+  const script = code.replace('PAUSE', pause);
+  return { NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(script)}` };
+}
+
 async function isFree(name: string): Promise<boolean> {
   await using locks = await connect(scratch.url);
   return !(await locks.inspect(name)).held;
@@ -185,6 +192,18 @@ it('cli-child-at-shutdown: a signal around the grant starts no orphan and leaves
   }
 }, 180_000);
 
+it('cli-child-at-shutdown: a signal in the very moment of the grant ends what has just been started', async () => {
+  const environment = preloaded(`
+    import { subscribe } from 'node:diagnostics_channel';
+    subscribe('holdfast:acquired', () => process.kill(process.pid, 'SIGTERM'));
+  `);
+  const program = scratch.holdfast(['run', 'job', ...WORKER], environment);
+  expect(await program.exited).toMatchObject({ code: 143 });
+  const started = scratch.lines('pids').flatMap((line) => line.split(' ').map(Number));
+  expect(started.filter(isAlive)).toEqual([]);
+  expect(await isFree('job')).toBe(true);
+});
+
 it('kill −9 of the program ends the command’s group before the name is free, which is within the ttl', async () => {
   const ttl = 4000;
   const program = scratch.holdfast(['run', '--ttl', `${ttl}ms`, 'job', ...WORKER]);
@@ -291,16 +310,9 @@ it('Ctrl-Z stops the command too; when the lock was lost meanwhile, it ends inst
   await next.release();
 });
 
-/** Node options under which the program stands still for 300 ms at a point that nothing else can hit so surely. */
-function standingStill(code: string): NodeJS.ProcessEnv {
-  const pause = 'Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300)';
-  const script = code.replace('PAUSE', pause);
-  return { NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(script)}` };
-}
-
 it('Ctrl-Z at the very start of the command stops both', async () => {
   // The command sends it as its first act, while the program has not got further than starting it.
-  const environment = standingStill(`
+  const environment = preloaded(`
     import child from 'node:child_process';
     import { syncBuiltinESMExports } from 'node:module';
     const { spawn } = child;
@@ -322,7 +334,7 @@ it('Ctrl-Z at the very start of the command stops both', async () => {
 });
 
 it('a command is not started any more when the lock ran out right after the grant', async () => {
-  const environment = standingStill(`
+  const environment = preloaded(`
     import { subscribe } from 'node:diagnostics_channel';
     subscribe('holdfast:acquired', () => PAUSE);
   `);
