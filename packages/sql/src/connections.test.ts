@@ -12,6 +12,7 @@ function scene() {
   const log: string[] = [];
   const connections = new Connections<object>({
     pool: {
+      most: 10,
       acquire: () => new Promise((resolve) => asked.push(resolve)),
       release: (_, broken) => log.push(broken ? 'closed' : 'given back'),
       close: async () => {},
@@ -27,6 +28,7 @@ function scene() {
     unprepared: () => {},
   });
   const arrive = async (): Promise<void> => {
+    await clock.advance(0);
     asked.shift()?.({});
     await clock.advance(0);
   };

@@ -1,8 +1,11 @@
 import { BackendError, type Clock, sleep } from '@holdfast/core';
+import { Turnstile } from './turnstile.js';
 import { within } from './within.js';
 
 /** Where connections come from: a pool of our own, or one that was handed in. */
 export interface ConnectionPool<C> {
+  /** Connections that we may have at once. */
+  readonly most: number;
   acquire(): Promise<C>;
   /** With `broken`, the connection is closed and not used again. */
   release(connection: C, broken: boolean): void;
@@ -29,6 +32,8 @@ export interface Call {
   readonly deadline: number;
   /** Aborts when nobody wants the answer any more. A statement that has been sent is waited for all the same. */
   readonly signal: AbortSignal | undefined;
+  /** Goes before what is not: a crowd that wants a lock must not stand before whoever gives it back, or keeps one. */
+  readonly urgent: boolean;
 }
 
 /** Nobody wanted it any more, and it has not happened. */
@@ -45,6 +50,7 @@ export class Connections<C extends object> {
   readonly #timeout: number;
   readonly #label: string;
   readonly #unprepared: () => void;
+  readonly #turnstile: Turnstile;
   readonly #since = new WeakMap<C, number>();
   #readOnlySince: number | undefined;
 
@@ -60,6 +66,7 @@ export class Connections<C extends object> {
     readonly unprepared: () => void;
   }) {
     this.#pool = options.pool;
+    this.#turnstile = new Turnstile(options.pool.most);
     this.#classify = options.classify;
     this.#clock = options.clock;
     this.#timeout = options.timeout;
@@ -67,9 +74,9 @@ export class Connections<C extends object> {
     this.#unprepared = options.unprepared;
   }
 
-  /** The limits of a call that begins now, however many statements it takes. */
+  /** The limits of a call that begins now, however many statements it takes. With a signal it is not urgent. */
   begin(signal?: AbortSignal, timeout = this.#timeout): Call {
-    return { deadline: this.#clock.now() + timeout, timeout, signal };
+    return { deadline: this.#clock.now() + timeout, timeout, signal, urgent: signal === undefined };
   }
 
   /**
@@ -116,24 +123,38 @@ export class Connections<C extends object> {
       broken = fault.kind === 'failed' && fault.broken;
       return fault;
     } finally {
-      this.#pool.release(connection, broken);
+      this.#giveBack(connection, broken);
     }
   }
 
   async #acquire(call: Call): Promise<C> {
-    const arriving = this.#pool.acquire();
+    const arriving = this.#arrive(call);
     try {
-      // One that lies idle comes even where the time is up.
-      const arrived = Math.max(call.deadline - reserve(call), this.#clock.now());
+      const arrived = Math.max(call.deadline - reserve(call), this.#clock.now() + reserve(call));
       return await this.#within(arrived, arriving, 'gave no connection (is its pool used up?)');
     } catch (error) {
       // It may still arrive, when nobody waits for it any more.
       arriving.then(
-        (connection) => this.#pool.release(connection, false),
+        (connection) => this.#giveBack(connection, false),
         () => {},
       );
       throw error;
     }
+  }
+
+  async #arrive({ urgent }: Call): Promise<C> {
+    await this.#turnstile.enter(urgent);
+    try {
+      return await this.#pool.acquire();
+    } catch (error) {
+      this.#turnstile.leave();
+      throw error;
+    }
+  }
+
+  #giveBack(connection: C, broken: boolean): void {
+    this.#pool.release(connection, broken);
+    this.#turnstile.leave();
   }
 
   /** A server that is read-only on a connection made after it was first seen so will stay so for now. */
@@ -158,8 +179,9 @@ export class Connections<C extends object> {
 }
 
 /**
- * ms that a statement has for its answer, whatever is left of the call: a connection that came late, and was closed
- * because the rest of the time did not do, would have to be made anew, which makes the others late in their turn.
+ * ms that a connection has to come, and a statement for its answer, whatever is left of the call: a connection that came
+ * late, and was closed because the rest of the time did not do, would have to be made anew, which makes the others late
+ * in their turn.
  */
 function reserve({ timeout }: Call): number {
   return timeout / 4;

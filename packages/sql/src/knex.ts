@@ -1,6 +1,5 @@
 import { ConfigError } from '@holdfast/core';
 import type { ConnectionPool } from './connections.js';
-import { Turnstile } from './turnstile.js';
 
 /** The few things of a knex that we touch, so that any copy and version of it is accepted. */
 export interface KnexLike {
@@ -55,19 +54,12 @@ export function knexPool<C extends object>(
   { client }: KnexLike,
   destroy: (connection: C) => void,
 ): ConnectionPool<C> {
-  const turnstile = new Turnstile(Math.max(1, Math.floor((client.pool?.max ?? USUAL) / 2)));
   return {
+    most: Math.max(1, Math.floor((client.pool?.max ?? USUAL) / 2)),
     async acquire() {
-      await turnstile.enter();
-      try {
-        return (await client.acquireConnection()) as C;
-      } catch (error) {
-        turnstile.leave();
-        throw error;
-      }
+      return (await client.acquireConnection()) as C;
     },
     release(connection, broken) {
-      turnstile.leave();
       if (broken) destroy(connection);
       client.releaseConnection(connection).catch(() => {});
     },

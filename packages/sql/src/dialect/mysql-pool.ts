@@ -57,6 +57,7 @@ export async function ownMysql(
     }
   });
   return {
+    most: options.max,
     acquire: () =>
       new Promise((resolve, reject) => {
         pool.getConnection((error, connection) => (error === null ? resolve(connection) : reject(error)));

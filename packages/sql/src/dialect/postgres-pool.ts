@@ -58,6 +58,7 @@ export async function ownPostgres(url: string, max: number): Promise<PostgresAcc
   pool.on('connect', (client) => client.on('error', () => {}));
   return {
     pool: {
+      most: max,
       acquire: () => pool.connect(),
       release: (client, broken) => (client as PgClient).release(broken),
       close() {
