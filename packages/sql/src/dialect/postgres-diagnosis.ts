@@ -96,7 +96,7 @@ function durability({ fsync, commit }: Facts): Diagnosis {
   const id = 'postgres-durability';
   if (fsync === 'off') {
     return {
-      level: 'danger',
+      level: 'warning',
       id,
       finding: 'fsync is off: when the machine goes down, grants, tokens or the whole database may be lost',
       advice: 'set fsync = on',
