@@ -56,19 +56,19 @@ interface Open {
 export class EtcdBackend implements LockBackend {
   readonly name = 'etcd';
   readonly prefix: string;
-  readonly #connect: (host: BackendHost) => readonly Endpoint[];
+  readonly #connect: () => readonly Endpoint[];
   readonly #keys: Keyspace;
   #opened: Open | undefined;
 
-  /** @param connect makes the clients, once the backend is opened */
-  constructor(prefix: string, connect: (host: BackendHost) => readonly Endpoint[]) {
+  /** @param connect finds the members, once the backend is opened */
+  constructor(prefix: string, connect: () => readonly Endpoint[]) {
     this.prefix = prefix;
     this.#keys = new Keyspace(prefix);
     this.#connect = connect;
   }
 
   async open(host: BackendHost = ALONE): Promise<Capabilities> {
-    const transport = new Transport(this.#connect(host), host);
+    const transport = new Transport(this.#connect(), host);
     const session: Session = new Session(host, transport, this.#keys, (lease) => {
       keeping.leaseGone(lease).catch((error: unknown) => host.report(error as Error));
     });

@@ -142,8 +142,15 @@ describe('one endpoint of three that swallows everything', () => {
 
   afterAll(() => Promise.all(proxies.map((proxy) => proxy.stop())));
 
-  it.each([0, 1, 2])('costs a moment, whichever it is (%i)', async (index) => {
-    a = await open({ hosts: proxies.map((proxy) => proxy.address) });
+  it.each([
+    [0, 'a client of ours'],
+    [1, 'a client of ours'],
+    [2, 'a client of ours'],
+    [0, 'a client that was handed in'],
+  ])('costs a moment, whichever it is (%i, %s)', async (index, whose) => {
+    const hosts = proxies.map((proxy) => proxy.address);
+    using handedIn = new Admin(hosts);
+    a = await open(whose === 'a client of ours' ? { hosts } : { client: handedIn.client });
     const held = await a.locks.lock(fresh()).acquire({ ttl: '6s' });
     const name = fresh();
     const first = await a.locks.lock(name).acquire();

@@ -1,8 +1,7 @@
 import { type Diagnosis, isHoldfastError } from '@holdfast/core';
 import type { IMember, IStatusResponse } from 'etcd3';
-import type { CallOptions, EtcdClient } from './client.js';
 import type { Endpoint } from './endpoint.js';
-import type { Transport } from './transport.js';
+import type { Send, Transport } from './transport.js';
 
 /**
  * From these on, per minor version, a leader that stood still for long does not revoke leases as it wakes up which the
@@ -27,10 +26,7 @@ export async function diagnose(transport: Transport): Promise<readonly Diagnosis
 }
 
 async function alarms(transport: Transport): Promise<readonly Diagnosis[]> {
-  const found = await ask(transport, 'read the alarms', (client, options) =>
-    client.maintenance?.alarm({ action: 'Get', alarm: 'None' }, options),
-  );
-  if (found === undefined) return [];
+  const found = await ask(transport, 'read the alarms', (rpc, call) => rpc.alarms(call));
   if (found instanceof Error) return [unknown('etcd-alarm', 'the alarms', found)];
   const raised = found.alarms.map(({ alarm }) => alarm);
   if (raised.length === 0) return [{ level: 'ok', id: 'etcd-alarm', finding: 'no alarm is raised' }];
@@ -52,10 +48,7 @@ async function alarms(transport: Transport): Promise<readonly Diagnosis[]> {
 }
 
 async function membership(transport: Transport): Promise<readonly Diagnosis[]> {
-  const found = await ask(transport, 'list the members', (client, options) =>
-    client.cluster?.memberList({}, options),
-  );
-  if (found === undefined) return [];
+  const found = await ask(transport, 'list the members', (rpc, call) => rpc.memberList(call));
   if (found instanceof Error) return [unknown('etcd-members', 'the members', found)];
   return [quorum(found.members), ...notConfigured(transport, found.members)];
 }
@@ -90,8 +83,7 @@ function notConfigured(transport: Transport, members: readonly IMember[]): reado
 
 async function member(transport: Transport, endpoint: Endpoint): Promise<readonly Diagnosis[]> {
   const only = transport.through(endpoint);
-  const status = await ask(only, 'read the status', (client, options) => client.maintenance?.status(options));
-  if (status === undefined) return [];
+  const status = await ask(only, 'read the status', (rpc, call) => rpc.status(call));
   if (isHoldfastError(status, 'BACKEND_REFUSED'))
     return [unknown('etcd-member', `the status of ${endpoint.name}`, status)];
   if (status instanceof Error) {
@@ -143,15 +135,9 @@ function unknown(id: string, what: string, error: Error): Diagnosis {
   return { level: 'info', id, finding: `${what} could not be read: ${error.message}` };
 }
 
-/** Undefined where the client has no such call: one that was handed in may be anything. */
-async function ask<T>(
-  transport: Transport,
-  what: string,
-  question: (client: EtcdClient, options: CallOptions) => Promise<T> | undefined,
-): Promise<T | Error | undefined> {
+async function ask<T>(transport: Transport, what: string, send: Send<T>): Promise<T | Error> {
   try {
-    const { value } = await transport.call(what, async (client, options) => question(client, options));
-    return value;
+    return (await transport.call(what, send)).value;
   } catch (error) {
     return error as Error;
   }

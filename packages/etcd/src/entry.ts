@@ -6,7 +6,7 @@ import type { ClaimValue, StoredClaim } from './stored.js';
 /**
  * What this process knows of a claim at the server.
  * - `unknown`: nothing there yet, or nobody can say.
- * - `waiting`: in the queue, behind `predecessor`, as seen at `revision`.
+ * - `waiting`: in the queue, behind `predecessor`, as seen at `revision`; or the heir of one that held until it went.
  * - `held`: the holder.
  */
 export type EntryState =
@@ -14,8 +14,9 @@ export type EntryState =
   | {
       readonly kind: 'waiting';
       readonly token: bigint;
-      readonly predecessor: Buffer;
+      readonly predecessor: StoredClaim;
       readonly revision: bigint;
+      readonly heir?: boolean;
     }
   | { readonly kind: 'held'; readonly token: bigint };
 

@@ -19,6 +19,7 @@ const TEXTS: readonly (readonly [RegExp, Failure])[] = [
   [/lease already exists/, 'lease-exists'],
   [/database space exceeded/, 'full'],
   [/too many requests/, 'busy'],
+  [/client was already closed/, 'refused'],
   [/invalid auth token|revision of auth store is old/, 'stale-auth'],
   [/certificate|SSL routines|EPROTO|wrong version number|ssl3_|alert (?:unknown ca|bad)/i, 'refused'],
 ];

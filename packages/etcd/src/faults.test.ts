@@ -1,6 +1,7 @@
-import type { BackendHost, Claim } from '@holdfast/core';
+import type { BackendHost, Claim, Locks } from '@holdfast/core';
 import { LockLostError, systemClock } from '@holdfast/core';
 import { type EtcdHandle, type FaultProxy, http2Answer, startEtcd, startProxy } from '@holdfast/testbed';
+import { Etcd3 } from 'etcd3';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { etcdBackend } from './module.js';
 import { Admin, FACTOR, fresh, open, pause, timed, until } from './test-kit.js';
@@ -117,6 +118,55 @@ describe('a lost answer', () => {
   });
 });
 
+describe('an answer that is lost, whichever it is,', () => {
+  it(
+    'costs time and nothing else',
+    async () => {
+      await using other = await open({ hosts: server.hosts });
+      const before = (await admin.leases()).length;
+      const seen = proxy.observe(() => true);
+      await play((a) => story(a, other.locks));
+      const requests = seen.hits;
+      expect(requests).toBeGreaterThan(10);
+      for (let lost = 1; lost <= requests; lost++) {
+        await play(async (a) => {
+          let count = 0;
+          const fault = proxy.dropAnswerTo(() => ++count === lost);
+          await story(a, other.locks);
+          fault.heal();
+        });
+      }
+      await until(async () => (await admin.keys('holdfast/story-')).length === 0);
+      await admin.leasesAtMost(before, 20_000 * FACTOR);
+    },
+    120_000 * FACTOR,
+  );
+
+  async function play(work: (a: Locks) => Promise<void>): Promise<void> {
+    await using a = await open({ hosts: proxy.address });
+    await work(a.locks);
+  }
+
+  /** Waiting, extending, proving, looking, handing over, giving back, each through the proxy. */
+  async function story(a: Locks, other: Locks): Promise<void> {
+    const name = fresh('story');
+    const first = await other.lock(name).acquire();
+    const waiting = a.lock(name).acquire({ wait: '30s', ttl: '30s' });
+    await until(async () => (await other.inspect(name)).waiters.length === 1);
+    expect(await first.release()).toBe(true);
+    const hold = await waiting;
+    await hold.extend('60s');
+    expect(hold.fencingToken).toBeGreaterThan(first.fencingToken);
+    expect([hold.isHeld(), await hold.verify()]).toEqual([true, true]);
+    expect(await a.inspect(name)).toMatchObject({ held: true, owner: hold.owner, waiters: [] });
+    const adopted = await a.adopt(hold.serialize());
+    expect(adopted.fencingToken).toBe(hold.fencingToken);
+    expect(await other.lock(name).tryAcquire()).toBeNull();
+    expect(await adopted.release()).toBe(true);
+    expect(await other.inspect(name)).toMatchObject({ held: false, waiters: [] });
+  }
+});
+
 describe('a request that arrives late', () => {
   it('after its claim was given up makes nothing that stays', async () => {
     const backend = etcdBackend({ hosts: proxy.address });
@@ -224,6 +274,58 @@ describe('a partition', () => {
   });
 });
 
+describe('a client that was handed in', () => {
+  it('is not shut out for 5 s by its own circuit breaker after a silence', async () => {
+    const client = new Etcd3({ hosts: proxy.address });
+    await using a = await open({ client }, { commandTimeout: 600 });
+    await using hold = await a.locks.lock(fresh()).acquire({ ttl: '30s' });
+    const fault = proxy.blackHole();
+    for (let count = 0; count < 4; count++) {
+      const { error } = await timed(a.locks.lock(fresh()).acquire({ wait: 0 }));
+      expect(error).toMatchObject({ code: 'BACKEND_UNAVAILABLE' });
+    }
+    fault.heal();
+    const { value, ms } = await timed(a.locks.lock(fresh()).acquire({ wait: '4s' }));
+    expect(value?.isHeld()).toBe(true);
+    expect(ms).toBeLessThan(1_500 * FACTOR);
+    expect(await hold.verify()).toBe(true);
+    client.close();
+  });
+
+  it('serves the locks while its circuit is open for the application', async () => {
+    const client = new Etcd3({ hosts: proxy.address });
+    await using a = await open({ client });
+    await using hold = await a.locks.lock(fresh()).acquire({ ttl: '30s' });
+    const fault = proxy.blackHole();
+    const soon = (): { deadline: number } => ({ deadline: Date.now() + 200 });
+    for (let count = 0; count < 2; count++)
+      await expect(client.get('x').options(soon()).string()).rejects.toThrow();
+    fault.heal();
+    await expect(client.get('x').string()).rejects.toThrow(/circuit/);
+    await using other = await a.locks.lock(fresh()).acquire({ wait: '2s' });
+    expect([other.isHeld(), await hold.verify()]).toEqual([true, true]);
+    client.close();
+  });
+
+  it('that the application has closed refuses, at once and for good', async () => {
+    const client = new Etcd3({ hosts: server.hosts.slice() });
+    await using a = await open({ client });
+    client.close();
+    const { error, ms } = await timed(a.locks.lock(fresh()).acquire({ wait: '20s' }));
+    expect(error).toMatchObject({ code: 'BACKEND_REFUSED', message: expect.stringContaining('closed') });
+    expect(ms).toBeLessThan(2_000 * FACTOR);
+  });
+
+  it('stays open when the locks are closed', async () => {
+    const client = new Etcd3({ hosts: server.hosts.slice() });
+    const a = await open({ client });
+    await a.locks.lock(fresh()).run(() => undefined);
+    await a.locks.close();
+    expect(await client.get('nothing').exists()).toBe(false);
+    client.close();
+  });
+});
+
 describe('a waiter', () => {
   it('etcd-compacted-watch: is served although the history was compacted while it was cut off', async () => {
     await using a = await open({ hosts: server.hosts });
@@ -287,6 +389,7 @@ describe('leases', () => {
     for (const { error } of await Promise.all([...attempts, ...aborts])) expect(error).toBeDefined();
     await until(() => b.backend.kept.claims === 0);
     await admin.leasesAtMost(withHolder);
+    await until(() => b.backend.kept.leases === 0);
     expect(b.backend.kept).toEqual({ claims: 0, leases: 0, watches: 0 });
     expect((await a.locks.inspect(name)).waiters).toEqual([]);
     await held.release();

@@ -44,21 +44,19 @@ export async function fencedTransaction(
 ): Promise<readonly IResponseOp[]> {
   const { prefix = 'holdfast', fenceOffset = 0n, timeout = 5_000 } = options;
   checkPrefix(prefix);
-  const transport = new Transport([handedIn(client)], { clock: systemClock, commandTimeout: timeout });
+  const transport = new Transport(handedIn(client), { clock: systemClock, commandTimeout: timeout });
   const range = new Keyspace(prefix).claims(hold.name);
   const token = hold.fencingToken - fenceOffset;
   const work = await Promise.all(operations.map((each) => ('op' in each ? each.op() : each)));
   for (;;) {
-    const look = await transport.call('read a lock', (etcd, call) =>
-      etcd.kv.txn(findToken(range, token), call),
-    );
+    const look = await transport.call('read a lock', (rpc, call) => rpc.txn(findToken(range, token), call));
     const [[ours] = [], [oldest] = []] = claimsIn(look.value);
     if (ours?.state !== 'held' || ours.owner !== hold.owner) {
       const newer = oldest?.state === 'held' && oldest.token > token ? oldest.token + fenceOffset : undefined;
       throw new StaleTokenError(`lock ${hold.name}`, hold.fencingToken, newer);
     }
-    const answer = await transport.call('commit a fenced transaction', (etcd, call) =>
-      etcd.kv.txn(onlyWhile(ours, work), call),
+    const answer = await transport.call('commit a fenced transaction', (rpc, call) =>
+      rpc.txn(onlyWhile(ours, work), call),
     );
     // The key may have moved to another lease in between, and still be ours.
     if (answer.value.succeeded) return answer.value.responses;

@@ -190,7 +190,7 @@ export class Leases {
     try {
       const { value, sentAt } = await this.#transport.call(
         'grant a lease',
-        (client, options) => client.leaseClient.leaseGrant({ ID: id, TTL: seconds }, options),
+        (rpc, call) => rpc.leaseGrant({ ID: id, TTL: seconds }, call),
         timeout,
       );
       return this.#granted(new Lease(id, Number(value.TTL) * 1000, sentAt, shared));
@@ -267,9 +267,7 @@ export class Leases {
   async #revokeUntilLapsed(lease: Lease): Promise<void> {
     for (let pause = 100; ; pause = Math.min(pause * 2, 5_000)) {
       try {
-        await this.#transport.call('revoke a lease', (client, options) =>
-          client.leaseClient.leaseRevoke({ ID: lease.id }, options),
-        );
+        await this.#transport.call('revoke a lease', (rpc, call) => rpc.leaseRevoke(lease.id, call));
         return;
       } catch (error) {
         const failure = failureOf(error);

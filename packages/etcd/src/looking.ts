@@ -52,9 +52,7 @@ export class Looking {
     const range = keys.names(prefix);
     for (let { key } = range; ; ) {
       const from = { ...range, key, limit: PAGE };
-      const { value } = await transport.call('list locks', (client, options) =>
-        client.kv.range(from, options),
-      );
+      const { value } = await transport.call('list locks', (rpc, call) => rpc.range(from, call));
       for (const kv of value.kvs) {
         const claim = decodeClaim(kv);
         if (claim !== undefined) yield claim;
@@ -68,8 +66,8 @@ export class Looking {
   async #timeLeft(holder: StoredClaim | undefined): Promise<number | undefined> {
     if (holder === undefined || holder.state === 'waiting') return undefined;
     try {
-      const { value } = await this.#session.transport.call('read a lease', (client, options) =>
-        client.leaseClient.leaseTimeToLive({ ID: holder.lease }, options),
+      const { value } = await this.#session.transport.call('read a lease', (rpc, call) =>
+        rpc.leaseTimeToLive(holder.lease, call),
       );
       return Math.max(0, Number(value.TTL)) * 1000;
     } catch (error) {

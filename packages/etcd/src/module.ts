@@ -1,6 +1,6 @@
 import type { BackendModule, BackendOptions, LockBackend } from '@holdfast/core';
 import { EtcdBackend } from './backend.js';
-import { handedIn, OwnEndpoint } from './endpoint.js';
+import { handedIn, ownEndpoints } from './endpoint.js';
 import { checkPrefix, type EtcdBackendOptions, targetOf } from './options.js';
 
 /** URL schemes. */
@@ -39,7 +39,10 @@ export const etcd: BackendModule = { schemes, options, driverParameters, createB
 export function etcdBackend(given: EtcdBackendOptions): EtcdBackend {
   const { client, prefix = 'holdfast' } = given;
   checkPrefix(prefix);
-  if (client !== undefined) return new EtcdBackend(prefix, () => [handedIn(client)]);
+  if (client !== undefined) {
+    const endpoints = handedIn(client);
+    return new EtcdBackend(prefix, () => endpoints);
+  }
   const target = targetOf(given);
-  return new EtcdBackend(prefix, (host) => target.hosts.map((name) => new OwnEndpoint(name, target, host)));
+  return new EtcdBackend(prefix, () => ownEndpoints(target));
 }

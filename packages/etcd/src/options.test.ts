@@ -3,6 +3,16 @@ import { describe, expect, it } from 'vitest';
 import { createBackend, etcdBackend } from './module.js';
 import { targetOf } from './options.js';
 
+describe('a client', () => {
+  it('that is none of etcd3 is refused before anything is sent, and not shown', () => {
+    const client = { kv: {}, leaseClient: {}, watchClient: {}, close: () => undefined, password: 'hunter2' };
+    expect(() => etcdBackend({ client })).toThrow(InvalidArgumentError);
+    expect(() => etcdBackend({ client })).toThrow(
+      expect.not.stringContaining('hunter2') as unknown as string,
+    );
+  });
+});
+
 describe('a URL', () => {
   it('has one host or several, with a port or the default one', () => {
     expect(targetOf({ url: 'etcd://h1' }).hosts).toEqual(['h1:2379']);

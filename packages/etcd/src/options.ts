@@ -8,7 +8,7 @@ export type Pem = string | Buffer;
 
 /** How to reach the servers: with a client of yours, or by URL, or by hosts. */
 export interface EtcdBackendOptions {
-  /** A client of etcd3, which stays yours to close. Its own retries and circuit breakers stay in force. */
+  /** A client of etcd3, which stays yours to close. Its retries and circuit breakers do not apply to locks. */
   readonly client?: EtcdClient;
   /** `etcd://user:password@h1:2379,h2:2379`, or `etcds://…` for TLS. */
   readonly url?: string;

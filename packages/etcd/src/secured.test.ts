@@ -67,8 +67,21 @@ describe('a server with users', () => {
     const held = await a.locks.lock('x').acquire();
     const waiting = b.locks.lock('x').acquire({ wait: '10s' });
     await until(async () => (await a.locks.inspect('x')).waiters.length === 1);
-    await held.release();
-    expect(await (await waiting).release()).toBe(true);
+    await held.extend('40s');
+    expect(await held.verify()).toBe(true);
+    const adopted = await b.locks.adopt(held.serialize());
+    expect(await a.locks.forceRelease('x', { fencingToken: adopted.fencingToken })).toBe(true);
+    const next = await waiting;
+    const listed: string[] = [];
+    for await (const { name } of a.locks.list()) listed.push(name);
+    expect(listed).toEqual(['x']);
+    expect(await next.release()).toBe(true);
+    const tail = await b.locks.lock('y').acquire({ minHold: '1s', renew: false });
+    expect(await tail.release()).toBe(true);
+    expect(await a.locks.lock('y').tryAcquire()).toBeNull();
+    await (await a.locks.lock('y').acquire({ wait: '10s' })).release();
+    const facts = await a.backend.diagnose();
+    expect(facts.map(({ id }) => id)).toEqual(expect.arrayContaining(['etcd-version', 'etcd-members']));
     expect((await timed(open(auth))).error).toMatchObject({ code: 'BACKEND_REFUSED' });
   });
 

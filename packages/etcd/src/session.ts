@@ -18,6 +18,8 @@ export class Session {
   readonly watches: Watches;
   /** This process's claims by owner. */
   readonly entries = new Map<string, Entry>();
+  /** By name, the last of this process to join the queue, for as long as it is known. */
+  readonly lastQueued = new Map<string, Entry>();
 
   constructor(host: BackendHost, transport: Transport, keys: Keyspace, leaseGone: (lease: Lease) => void) {
     this.host = host;
@@ -33,7 +35,7 @@ export class Session {
 
   /** @param what completes "etcd could not …" */
   transact(what: string, transaction: ITxnRequest, timeout?: number): Promise<Answer<ITxnResponse>> {
-    return this.transport.call(what, (client, options) => client.kv.txn(transaction, options), timeout);
+    return this.transport.call(what, (rpc, call) => rpc.txn(transaction, call), timeout);
   }
 
   /** Every claim on the name, the oldest first. */
@@ -57,8 +59,9 @@ export class Session {
 
   /** Nothing of it is at the server any more, and nothing that comes late may stay. */
   forget(entry: Entry): void {
-    const { owner } = entry.claim;
+    const { owner, name } = entry.claim;
     if (this.entries.get(owner) === entry) this.entries.delete(owner);
+    if (this.lastQueued.get(name) === entry) this.lastQueued.delete(name);
     for (const lease of entry.leases) this.drop(entry, lease);
     // A request that was sent and never answered would make the key again. Once its lease is gone it cannot.
     for (const lease of entry.strays) this.leases.retire(lease);

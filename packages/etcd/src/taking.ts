@@ -1,26 +1,31 @@
 import { type Claim, type Contended, type Grant, sleep } from '@holdfast/core';
-import type { ITxnRequest, ITxnResponse } from 'etcd3';
+import type { IKeyValue, ITxnRequest, ITxnResponse } from 'etcd3';
 import { Entry } from './entry.js';
 import { failureOf } from './errors.js';
 import type { Keeping } from './keeping.js';
 import type { Lease } from './leases.js';
 import type { Leaving } from './leaving.js';
 import type { Session } from './session.js';
-import type { StoredClaim } from './stored.js';
+import { decodeClaim, type StoredClaim } from './stored.js';
 import * as transactions from './transactions.js';
 
 /** ttl of the lease that keeps a place in the queue, ms. */
 export const PLACE_TTL = 4_000;
 /** A waiter looks at its two keys this often even if no watch wakes it, ms; and up to a fifth later. */
 const POLL = 5_000;
+/**
+ * A waiter that waits for longer watches its own key as well, ms. One that is served sooner would make that watch, and
+ * take it back, for nothing: its turn is checked by the transaction that takes it.
+ */
+const PASSING = 1_000;
 /** A lease that was kept alive within this share of its ttl, or within a second, is fresh enough for a grant. */
 const FRESH = 0.1;
 
 /** What became of a try. */
 type Taken = 'granted' | Contended;
 
-/** How a wait for the turn ended. */
-type Woken = 'deleted' | 'broken' | 'idle' | 'aborted';
+/** How a wait for the turn ended; `freed` where the one before us held the lock. */
+type Woken = 'freed' | 'deleted' | 'broken' | 'idle' | 'aborted';
 
 /** From a claim to a grant: entering, queueing, waiting for the turn. */
 export class Taking {
@@ -53,11 +58,12 @@ export class Taking {
     const { clock, entries } = this.#session;
     const entry = entries.get(claim.owner);
     if (entry?.state.kind !== 'waiting') return;
-    const keys = [entry.state.predecessor, entry.key];
+    const keys = [entry.state.predecessor.key, entry.key] as const;
     let { revision } = entry.state;
     for (let breaks = 0; !signal.aborted; ) {
       const woken = await this.#nextEvent(keys, revision, signal);
-      if (woken === 'deleted' || woken === 'aborted') return;
+      if (woken === 'freed' && entry.state.kind === 'waiting') entry.state = { ...entry.state, heir: true };
+      if (woken === 'freed' || woken === 'deleted' || woken === 'aborted') return;
       if (woken === 'broken') await sleep(clock, pauseAfter(breaks++), signal);
       if (signal.aborted) return;
       const { value } = await this.#session.transact('look at the queue', transactions.read(keys));
@@ -91,7 +97,12 @@ export class Taking {
       case 'held':
         return this.#takeAgain(entry, lease);
       case 'waiting':
-        return this.#turn(entry, entry.state.token, lease);
+        return this.#turn(
+          entry,
+          entry.state.token,
+          lease,
+          entry.state.heir ? entry.state.predecessor : undefined,
+        );
       case 'unknown':
         return this.#enter(entry, lease);
     }
@@ -113,13 +124,18 @@ export class Taking {
   async #join(entry: Entry, lease: Lease): Promise<Taken> {
     const place = await this.#placeOf(entry);
     entry.since = this.#session.clock.wall();
+    const { name } = entry.claim;
     const waiting = { key: entry.key, value: entry.value('waiting', place), lease: place.id };
+    const last = this.#session.lastQueued.get(name);
+    this.#session.lastQueued.set(name, entry);
+    // Another claim of ours waits, or is about to: the lock is not free.
+    if (last !== undefined && last !== entry && last.state.kind !== 'held') {
+      const answer = await this.#sendStraying(entry, [place], transactions.queueUp(entry.range, waiting));
+      return this.#entered(entry, lease, transactions.queuedUp(answer, transactions.revisionOf(answer)));
+    }
     const joining = transactions.join(entry.range, this.#held(entry, lease), waiting);
-    return this.#entered(
-      entry,
-      lease,
-      transactions.joined(await this.#sendStraying(entry, [lease, place], joining)),
-    );
+    const answer = await this.#sendStraying(entry, [lease, place], joining);
+    return this.#entered(entry, lease, transactions.joined(answer));
   }
 
   #entered(entry: Entry, lease: Lease, entered: transactions.Entered): Promise<Taken> | Taken {
@@ -157,11 +173,12 @@ export class Taking {
   #queued(
     entry: Entry,
     lease: Lease,
-    { oldest, predecessor, ahead, revision }: transactions.Queued,
+    { oldest, predecessor, foreign, ahead, revision }: transactions.Queued,
   ): Promise<Taken> | Contended {
-    if (oldest === undefined || predecessor === undefined) return this.#passForeign(entry, revision, lease);
-    entry.state = { kind: 'waiting', token: revision, predecessor: predecessor.key, revision };
-    return contended(oldest, oldest.state === 'waiting' ? ahead + 1 : ahead);
+    if (foreign) return this.#passForeign(entry, revision, lease);
+    if (predecessor === undefined) return this.#turn(entry, revision, lease);
+    entry.state = { kind: 'waiting', token: revision, predecessor, revision };
+    return contended(oldest ?? predecessor, oldest?.state === 'waiting' ? ahead + 1 : ahead);
   }
 
   /** An earlier request of ours arrived, though its answer did not. */
@@ -182,12 +199,15 @@ export class Taking {
     return this.#enter(entry, lease);
   }
 
-  async #turn(entry: Entry, token: bigint, lease: Lease): Promise<Taken> {
+  /** @param freed the holder before us, whose key was seen deleted */
+  async #turn(entry: Entry, token: bigint, lease: Lease, freed?: StoredClaim): Promise<Taken> {
     entry.since = this.#session.clock.wall();
-    const held = { key: entry.key, value: entry.value('held', lease), lease: lease.id };
+    const held = this.#held(entry, lease);
     const { value } = await this.#session.transact(
       'acquire a lock',
-      transactions.turn(entry.range, token, held),
+      freed === undefined
+        ? transactions.turn(entry.range, token, held)
+        : transactions.succeed(entry.range, token, freed, held),
     );
     const turned = transactions.turned(value);
     if (turned.kind === 'taken') return this.#granted(entry, lease, token, turned.revision);
@@ -198,7 +218,7 @@ export class Taking {
     const [predecessor] = older;
     if (foreign || predecessor === undefined || oldest === undefined)
       return this.#passForeign(entry, token, lease);
-    entry.state = { kind: 'waiting', token, predecessor: predecessor.key, revision };
+    entry.state = { kind: 'waiting', token, predecessor, revision };
     return contended(oldest, older.length < transactions.SIGHT ? positionAfter(older) : undefined);
   }
 
@@ -219,7 +239,7 @@ export class Taking {
     const [predecessor] = older;
     if (predecessor !== undefined) {
       const revision = transactions.revisionOf(value);
-      entry.state = { kind: 'waiting', token, predecessor: predecessor.key, revision };
+      entry.state = { kind: 'waiting', token, predecessor, revision };
       return contended(claims[0], positionAfter(older));
     }
     const confirming = transactions.confirm(token, this.#held(entry, lease));
@@ -312,22 +332,33 @@ export class Taking {
   }
 
   /** One of the keys is deleted, the watch breaks, nothing happens for long, or the caller has gone. */
-  #nextEvent(keys: readonly Buffer[], revision: bigint, signal: AbortSignal): Promise<Woken> {
+  #nextEvent(keys: readonly [Buffer, Buffer], revision: bigint, signal: AbortSignal): Promise<Woken> {
     const { watches, clock } = this.#session;
     return new Promise((resolve) => {
       if (signal.aborted) return resolve('aborted');
       const finish = (woken: Woken): void => {
-        timer.cancel();
+        idle.cancel();
+        lasting.cancel();
         signal.removeEventListener('abort', abort);
         for (const unwatch of unwatches) unwatch();
         resolve(woken);
       };
       const abort = (): void => finish('aborted');
       signal.addEventListener('abort', abort, { once: true });
-      const timer = clock.setTimer(POLL * (1 + Math.random() / 5), () => finish('idle'));
-      const unwatches = keys.map((key) => watches.watch(key, revision, finish));
+      const idle = clock.setTimer(POLL * (1 + Math.random() / 5), () => finish('idle'));
+      const [predecessor, own] = keys;
+      const unwatches = [
+        watches.watch(predecessor, revision, (outcome, before) => finish(heldBy(before) ? 'freed' : outcome)),
+      ];
+      const lasting = clock.setTimer(PASSING, () => unwatches.push(watches.watch(own, revision, finish)));
     });
   }
+}
+
+/** It was the holder's key, or a tail: whoever is right behind it comes next. */
+function heldBy(before: IKeyValue | undefined): boolean {
+  const claim = before === undefined ? undefined : decodeClaim(before);
+  return claim !== undefined && claim.state !== 'waiting';
 }
 
 function contended(oldest: StoredClaim | undefined, position?: number): Contended {

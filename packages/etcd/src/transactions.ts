@@ -28,10 +28,12 @@ export type Entered = Seen &
 /** What a claim meets that has joined the queue. */
 export interface Queued extends Seen {
   readonly kind: 'queued';
-  /** Undefined when that key is a foreign one. */
-  readonly oldest: StoredClaim | undefined;
-  /** The one before us in the queue. Undefined when that key is a foreign one. */
+  /** The one before us in the queue. Undefined where there is none any more. */
   readonly predecessor: StoredClaim | undefined;
+  /** The first of all, if it was asked for. */
+  readonly oldest: StoredClaim | undefined;
+  /** There are foreign keys where claims should be. */
+  readonly foreign: boolean;
   /** How many were there before us. */
   readonly ahead: number;
 }
@@ -74,12 +76,21 @@ export function taken(response: ITxnResponse): Entered {
 
 /** Takes the lock where nobody holds it or waits, and joins the queue otherwise, unless ours is there already. */
 export function join(range: KeyRange, held: Put, waiting: Put): ITxnRequest {
-  const queueing: ITxnRequest = {
-    compare: [{ key: held.key, result: 'Greater', target: 'Create', create_revision: 0 }],
-    success: [one(held.key)],
-    failure: [newest(range), oldest(range), put(waiting)],
-  };
+  const queueing = queueUp(range, waiting, [oldest(range)]);
   return { compare: [isFree(range)], success: [put(held)], failure: [{ request_txn: queueing }] };
+}
+
+/**
+ * Joins the queue, unless ours is there already: for who knows that others wait.
+ *
+ * Every look at a whole range costs the server a read of all keys in it, and this has one where `join` has three.
+ */
+export function queueUp(range: KeyRange, waiting: Put, looks: readonly IRequestOp[] = []): ITxnRequest {
+  return {
+    compare: [{ key: waiting.key, result: 'Greater', target: 'Create', create_revision: 0 }],
+    success: [one(waiting.key)],
+    failure: [newest(range), ...looks, put(waiting)],
+  };
 }
 
 export function joined(response: ITxnResponse): Entered {
@@ -87,13 +98,23 @@ export function joined(response: ITxnResponse): Entered {
   if (response.succeeded) return { kind: 'taken', revision };
   const queueing = response.responses[0]?.response_txn;
   if (queueing === undefined) throw new Error('etcd answered a transaction with another one');
-  const [first, second] = queueing.responses.map(keyValues);
-  if (queueing.succeeded) return { kind: 'present', own: only(first), revision };
+  return queuedUp(queueing, revision);
+}
+
+export function queuedUp(
+  { succeeded, responses }: Pick<ITxnResponse, 'succeeded' | 'responses'>,
+  revision: bigint,
+): Entered {
+  const [first = [], second = []] = responses.map(keyValues);
+  if (succeeded) return { kind: 'present', own: only(first), revision };
+  const predecessor = only(first);
+  const oldest = only(second);
   return {
     kind: 'queued',
-    oldest: only(second),
-    predecessor: only(first),
-    ahead: Number(queueing.responses[0]?.response_range.count ?? 0),
+    predecessor,
+    oldest,
+    foreign: (first.length > 0 && !predecessor) || (second.length > 0 && !oldest),
+    ahead: Number(responses[0]?.response_range?.count ?? 0),
     revision,
   };
 }
@@ -113,6 +134,20 @@ export function turn(range: KeyRange, token: bigint, held: Put): ITxnRequest {
     success: [put(held)],
     failure: [one(held.key), oldest(range), nearestBefore(range, token)],
   };
+}
+
+/**
+ * As `turn`, for the one behind a holder whose key was seen deleted: since that was the oldest, ours is it now, and a
+ * look at the two keys says as much as a look at all.
+ */
+export function succeed(range: KeyRange, token: bigint, predecessor: StoredClaim, held: Put): ITxnRequest {
+  const gone: ICompare = {
+    key: predecessor.key,
+    result: 'NotEqual',
+    target: 'Create',
+    create_revision: String(predecessor.token),
+  };
+  return { ...turn(range, token, held), compare: [isStill(held.key, token), gone] };
 }
 
 export function turned(response: ITxnResponse): Turned {

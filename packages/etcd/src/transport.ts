@@ -1,8 +1,8 @@
 import type { BackendHost, Clock } from '@holdfast/core';
 import { Call } from './call.js';
-import type { CallOptions, EtcdClient, WatchStream } from './client.js';
 import type { Endpoint } from './endpoint.js';
 import { failureOf, toBackendError, UnansweredError } from './errors.js';
+import type { Rpc, WatchStream } from './rpc.js';
 
 /** The answer to a request. */
 export interface Answer<T> {
@@ -13,8 +13,8 @@ export interface Answer<T> {
   readonly strays: boolean;
 }
 
-/** How a request is sent through a client. */
-export type Send<T> = (client: EtcdClient, options: CallOptions) => Promise<T>;
+/** How a request is sent to a member. */
+export type Send<T> = (rpc: Rpc, call: Call) => Promise<T>;
 
 /** The share of its time after which a request is sent again through another endpoint. */
 const PATIENCE = 0.5;
@@ -27,8 +27,8 @@ const HASTE = 0.95;
  * Requests with a deadline, through whichever endpoint answers.
  *
  * etcd3 1.1.2 gives its calls no deadline, retries transactions blindly and picks a host at random, dead or alive. Here
- * each endpoint has a client of its own; one that failed comes last for a while. gRPC's own deadlines are times of the
- * wall clock: ours are timers of the clock that core lends us.
+ * each member is an endpoint; one that failed comes last for a while. gRPC's own deadlines are times of the wall clock:
+ * ours are timers of the clock that core lends us.
  */
 export class Transport {
   readonly #endpoints: readonly Endpoint[];
@@ -77,7 +77,6 @@ export class Transport {
         const kind = failureOf(error);
         if (kind !== 'away' && kind !== 'stale-auth')
           throw kind.startsWith('lease') ? error : toBackendError(what, error);
-        if (kind === 'stale-auth') endpoint.renew();
         failure = error;
         this.#suspect(endpoint);
       }
@@ -87,21 +86,7 @@ export class Transport {
 
   /** Keeps a lease alive once. The ttl in ms that it has again; 0 when the server does not know it. */
   keepAlive(id: string, timeout?: number): Promise<Answer<number>> {
-    const send: Send<number> = async (client, options) => {
-      const stream = await client.leaseClient.leaseKeepAlive(options);
-      try {
-        return await new Promise<number>((resolve, reject) => {
-          stream.on('data', ({ TTL }) => resolve(Math.max(0, Number(TTL)) * 1000));
-          stream.on('error', reject);
-          stream.on('end', () => reject(new Error('the stream of keep-alives ended without an answer')));
-          stream.write({ ID: id });
-        });
-      } finally {
-        // Ended before it is cancelled: etcd3 takes the error of a writable stream for a failure of its host.
-        stream.end();
-        stream.cancel();
-      }
-    };
+    const send: Send<number> = async (rpc, call) => Math.max(0, await rpc.leaseKeepAlive(id, call)) * 1000;
     return this.call('keep a lease alive', send, Math.min(timeout ?? this.#timeout, this.#timeout));
   }
 
@@ -109,9 +94,11 @@ export class Transport {
   async openWatch(): Promise<{ readonly stream: WatchStream; readonly failed: () => void }> {
     const [endpoint] = this.#inOrder();
     if (endpoint === undefined) throw new Error('there is no endpoint');
-    const call = new Call();
-    const stream = await endpoint.client.watchClient.watch(call.options);
-    return { stream, failed: () => this.#suspect(endpoint) };
+    const failed = (): void => {
+      this.#suspect(endpoint);
+      endpoint.rpc.reset();
+    };
+    return { stream: await endpoint.rpc.watch(new Call()), failed };
   }
 
   /** The same, through this endpoint alone. */
@@ -130,7 +117,7 @@ export class Transport {
         reject(new UnansweredError(endpoint.name, timeout));
         call.cancel();
       });
-      send(endpoint.client, call.options)
+      send(endpoint.rpc, call)
         .finally(() => timer.cancel())
         .then(resolve, reject);
     });

@@ -1,6 +1,6 @@
 import type { Clock, Timer } from '@holdfast/core';
-import type { IWatchResponse } from 'etcd3';
-import type { WatchStream } from './client.js';
+import type { IKeyValue, IWatchResponse } from 'etcd3';
+import type { WatchStream } from './rpc.js';
 import type { Transport } from './transport.js';
 
 /** How a watch ends: the key was deleted, or nobody can say any more whether it was. */
@@ -8,14 +8,19 @@ export type WatchOutcome = 'deleted' | 'broken';
 
 /** How often the stream must give a sign of life, ms. */
 const HEARTBEAT = 2_000;
+/** Watches that are not wanted any more are taken back at the server together, this much later, ms: waking goes first. */
+const SWEEP = 50;
 /** A stream without watches is kept for the next one for this long, ms: an open stream keeps the process alive. */
 const LINGER = 100;
 
 interface Watch {
   readonly key: Buffer;
   readonly revision: bigint;
-  readonly ended: (outcome: WatchOutcome) => void;
+  readonly ended: Ended;
 }
+
+/** How a watch ended, and what the deleted key was just before, where the server still knows. */
+export type Ended = (outcome: WatchOutcome, before?: IKeyValue) => void;
 
 /** Replaced, never changed: whoever holds an old one knows that its time is over. */
 type State =
@@ -38,6 +43,9 @@ export class Watches {
   #lastId = 0n;
   #timer: Timer | undefined;
   #heard = false;
+  /** At the server still, and wanted by nobody here. */
+  #unwanted: string[] = [];
+  #sweep: Timer | undefined;
 
   constructor(transport: Transport, clock: Clock) {
     this.#transport = transport;
@@ -54,7 +62,7 @@ export class Watches {
    *
    * @returns ends the watch silently
    */
-  watch(key: Buffer, revision: bigint, ended: (outcome: WatchOutcome) => void): () => void {
+  watch(key: Buffer, revision: bigint, ended: Ended): () => void {
     const id = String(++this.#lastId);
     this.#watches.set(id, { key, revision, ended });
     if (this.#state.kind === 'open') this.#create(this.#state.stream, id);
@@ -102,29 +110,48 @@ export class Watches {
     if (watch === undefined) return;
     const { key, revision } = watch;
     const start = String(revision + 1n);
-    stream.write({ create_request: { key, start_revision: start, watch_id: id, filters: ['Noput'] } });
+    stream.write({
+      create_request: { key, start_revision: start, watch_id: id, filters: ['Noput'], prev_kv: true },
+    });
   }
 
   #receive(response: IWatchResponse): void {
     this.#heard = true;
     // A watch that the server refuses to make is answered without its id.
     const refused = response.canceled && response.watch_id === '-1';
-    const deleted = response.events.some(({ type }) => type === 'Delete');
+    const deleted = response.events.find(({ type }) => type === 'Delete');
     if (refused) this.#break();
-    else if (deleted) this.#finish(response.watch_id, 'deleted');
+    else if (deleted) this.#finish(response.watch_id, 'deleted', deleted.prev_kv ?? undefined);
     else if (response.canceled) this.#finish(response.watch_id, 'broken');
   }
 
-  #finish(id: string, outcome: WatchOutcome): void {
+  #finish(id: string, outcome: WatchOutcome, before?: IKeyValue): void {
     const watch = this.#watches.get(id);
     this.#unwatch(id, outcome === 'broken');
-    watch?.ended(outcome);
+    watch?.ended(outcome, before);
   }
 
   #unwatch(id: string, alreadyCancelled = false): void {
     if (!this.#watches.delete(id) || this.#state.kind !== 'open') return;
-    if (!alreadyCancelled) this.#state.stream.write({ cancel_request: { watch_id: id } });
+    if (!alreadyCancelled) this.#takeBackLater(id);
     if (this.#watches.size === 0) this.#linger();
+  }
+
+  #takeBackLater(id: string): void {
+    this.#unwanted.push(id);
+    this.#sweep ??= this.#clock.setTimer(SWEEP, () => {
+      for (const watch_id of this.#forgetUnwanted())
+        if (this.#state.kind === 'open') this.#state.stream.write({ cancel_request: { watch_id } });
+    });
+  }
+
+  /** The stream ends with all of its watches, or they are being taken back. */
+  #forgetUnwanted(): readonly string[] {
+    const unwanted = this.#unwanted;
+    this.#unwanted = [];
+    this.#sweep?.cancel();
+    this.#sweep = undefined;
+    return unwanted;
   }
 
   #linger(): void {
@@ -149,6 +176,7 @@ export class Watches {
     if (kind === 'open') this.#state.stream.cancel();
     this.#state = { kind: 'closed' };
     this.#timer?.cancel();
+    this.#forgetUnwanted();
     this.#giveUp();
   }
 
@@ -160,6 +188,7 @@ export class Watches {
 
   #end(): void {
     this.#timer?.cancel();
+    this.#forgetUnwanted();
     if (this.#state.kind === 'open') endQuietly(this.#state.stream);
     this.#state = { kind: 'closed' };
   }
