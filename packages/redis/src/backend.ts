@@ -19,13 +19,14 @@ import { diagnose } from './diagnose.js';
 import { isReply, toBackendError } from './errors.js';
 import { Keyspace } from './keys.js';
 import { type Confirmation, Link } from './link.js';
+import { LIVENESS, REFRESH_PERIOD } from './liveness.js';
 import { DEFAULT_PREFIX, type RedisBackendOptions, type Topology, topologyOf } from './options.js';
 import { listNames } from './scan.js';
 import type { Script } from './script.js';
 import * as scripts from './scripts.generated.js';
 import type { Servers } from './servers.js';
 import { Single } from './single.js';
-import { LIVENESS, REFRESH_PERIOD, WaitingRoom } from './waiting-room.js';
+import { WaitingRoom } from './waiting-room.js';
 
 /**
  * How long the tombstone of a claim lives that was given up with a request unanswered, ms: such a request may sit in
@@ -52,7 +53,7 @@ const ALONE: BackendHost = {
  * Locks on one Redis server, on the master that Sentinel names, or on a cluster.
  *
  * The whole protocol is in `scripts/`: a lock is a key that expires, taken, fenced and queued for in one script. The
- * queue follows three ideas: release hands the lock to the head of the queue, for as long as the head counts as alive,
+ * queue follows three ideas: release hands the lock to the head of the queue, for as long as a waiter counts as alive,
  * or wakes it and leaves it there, so that the lock is reserved for it; every waiter gives signs of life, and whoever
  * runs a script first removes those that stopped; messages are hints, so whatever a message would say is also asked for
  * from time to time.
@@ -133,9 +134,9 @@ export class RedisBackend implements LockBackend {
     const candidate = room.enter(claim);
     const handOver = candidate.takeHandOver();
     if (handOver !== undefined) {
-      const { token, from, validFor } = handOver;
+      const { token, from } = handOver;
       this.#granted(candidate);
-      return Promise.resolve({ claim, fencingToken: token, ttl, from, validFor });
+      return Promise.resolve({ claim, fencingToken: token, ttl, from, validFor: LIVENESS });
     }
     const keys = this.#keyspace.keys(name);
     const args: (string | number)[] = [owner, ttl, candidate.place];
@@ -149,8 +150,8 @@ export class RedisBackend implements LockBackend {
           this.#granted(candidate);
           return { claim, fencingToken: BigInt(reply), ttl };
         }
-        const { contended, serverClock } = refusalFrom(reply);
-        if (claim.queue) room.queued(candidate, contended, sentAt, serverClock);
+        const { contended, sign } = refusalFrom(reply);
+        if (claim.queue) room.queued(candidate, contended, sentAt, sign);
         else if (!candidate.unsettled) room.remove(candidate);
         return contended;
       },
@@ -254,8 +255,8 @@ export class RedisBackend implements LockBackend {
   }
 
   /**
-   * How a claim stands in the queue: '' not at all, '+' where it may be handed the lock for as long as it counts as
-   * alive, '-' where it has to ask for it: for a life that is shorter than that, or is not renewed, for a text that the
+   * How a claim stands in the queue: '' not at all, '+' where it may be handed the lock for as long as a waiter
+   * counts as alive, '-' where it has to ask for it: for a life that is shorter than that, or is not renewed, for a text that the
    * releasing script does not know, for replicas that must confirm.
    */
   #placeOf({ queue, ttl, renew, metadata }: Claim): string {
@@ -298,8 +299,8 @@ export class RedisBackend implements LockBackend {
     );
     try {
       const reply = await this.#run(name, scripts.refresh, [lock, fence, queue, alive], members);
-      const [head, left, clock, ...gone] = reply as [string, number, number, ...string[]];
-      return { head, left, clock, gone };
+      const [head, left, sign, ...gone] = reply as [string, number, number, ...string[]];
+      return { head, left, sign, gone };
     } finally {
       impatient.cancel();
     }
@@ -360,15 +361,15 @@ function mark(owner: string, token: bigint): string {
   return `${owner}\n${token}\n`;
 }
 
-/** { holder, held since, position or 0, ms left, the server's clock } */
-function refusalFrom(reply: unknown): { readonly contended: Contended; readonly serverClock: number } {
-  const [holder, since, position, left, serverClock] = reply as [string, string, number, number, number];
+/** { holder, held since, position or 0, ms left, the server's clock: a sign of life } */
+function refusalFrom(reply: unknown): { readonly contended: Contended; readonly sign: number } {
+  const [holder, since, position, left, sign] = reply as [string, string, number, number, number];
   const contended = {
     ...(holder === '' ? {} : { holder: { owner: holder, since: new Date(Number(since)) } }),
     ...(position === 0 ? {} : { position }),
     retryAfter: Math.max(0, left),
   };
-  return { contended, serverClock };
+  return { contended, sign };
 }
 
 /** { value or null, ms left, members… } */

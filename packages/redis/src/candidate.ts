@@ -1,4 +1,5 @@
 import type { Claim, Clock, Timer } from '@holdfast/core';
+import { LIVENESS } from './liveness.js';
 
 /** Whether a candidate should look again. */
 type Turn =
@@ -9,17 +10,12 @@ type Turn =
 const WAIT: Turn = { kind: 'wait' };
 const COME: Turn = { kind: 'come' };
 
-/** A lock that was handed over: the server's word that it is ours, from its clock on. */
+/** A lock that was handed over: the server's word that it is ours. */
 export interface HandOver {
   readonly token: bigint;
-  /** When it was, by the server's clock, ms. */
-  readonly at: number;
-  /** For how long from then, ms. */
-  readonly validFor: number;
+  /** The sign of life that the server knew of, by its own clock, ms. */
+  readonly sign: number;
 }
-
-/** How much faster than ours the server's clock may run. */
-const DRIFT = 0.01;
 
 /** A claim on its way to the lock, from before its first attempt until its grant or release. */
 export class Candidate {
@@ -36,8 +32,8 @@ export class Candidate {
   readonly #clock: Clock;
   #turn: Turn = WAIT;
   #handOver: HandOver | undefined;
-  /** A moment by both clocks: the server's reading came after ours. */
-  #moment: { readonly ours: number; readonly servers: number } | undefined;
+  /** The last sign of life that was answered: when the server had it by its clock, and when we had sent it by ours. */
+  #sign: { readonly at: number; readonly sentAt: number } | undefined;
   #settle: (() => void) | undefined;
   #alarm: { readonly at: number; readonly timer: Timer } | undefined;
 
@@ -82,10 +78,10 @@ export class Candidate {
     this.#alarm = { at, timer: this.#clock.setTimer(ms + 1, () => this.come()) };
   }
 
-  /** A request that was sent at `sentAt` was answered with the server's clock. */
-  seen(sentAt: number, serverClock: number): void {
-    this.seenAt = Math.max(this.seenAt ?? 0, sentAt);
-    this.#moment = { ours: sentAt, servers: serverClock };
+  /** A request that was sent at `sentAt` was a sign of life, which the server had at `at` by its clock. */
+  seen(sentAt: number, at: number): void {
+    this.seenAt = sentAt;
+    this.#sign = { at, sentAt };
   }
 
   /** The lock was handed over. */
@@ -95,20 +91,19 @@ export class Candidate {
   }
 
   /**
-   * The hand-over, once, if it is still good for anything, with its beginning by our clock: never later than it was.
-   * The server's clock came to its first reading after we had sent the request, and has run no faster than ours but for
-   * the drift.
+   * The hand-over, once, if it is still good for anything, and since when it counts.
+   *
+   * No two clocks are compared for that, because a slot that moves and a failover change the server's. The message names
+   * the last sign of life that the server had: where that is also the last one that we know of, the lock was handed over
+   * after we had sent it. Anything else (a message of an earlier place, late) is not relied on: the server is asked.
    */
-  takeHandOver(): { readonly token: bigint; readonly from: number; readonly validFor: number } | undefined {
+  takeHandOver(): { readonly token: bigint; readonly from: number } | undefined {
     const handOver = this.#handOver;
-    const moment = this.#moment;
+    const sign = this.#sign;
     this.#handOver = undefined;
-    if (handOver === undefined || moment === undefined) return undefined;
-    const { token, at, validFor } = handOver;
-    const elapsed = at - moment.servers;
-    const now = this.#clock.now();
-    const from = Math.min(now, moment.ours + elapsed * (elapsed > 0 ? 1 - DRIFT : 1 + DRIFT));
-    return now - from < validFor / 2 ? { token, from, validFor } : undefined;
+    if (handOver === undefined || sign === undefined || handOver.sign !== sign.at) return undefined;
+    const from = sign.sentAt;
+    return this.#clock.now() - from < LIVENESS / 2 ? { token: handOver.token, from } : undefined;
   }
 
   /** The place cannot be kept. */

@@ -36,6 +36,8 @@ export function ourOptions(connectionName: string, connectTimeout: number): Reco
   return {
     connectionName,
     connectTimeout,
+    // We hang up at once; ioredis' own timer for that would keep the process alive for as long as this.
+    disconnectTimeout: 1,
     lazyConnect: true,
     // A connection lives once: its successor is ours to make, so that no command is ever sent again behind our back.
     retryStrategy: null,

@@ -175,6 +175,23 @@ describe('a connection that breaks', () => {
   });
 });
 
+describe('close', () => {
+  const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
+
+  it('leaves no timer behind that keeps the process alive, also after connections were reset', async () => {
+    const before = timers();
+    const locks = await open({ url: url() });
+    for (let resets = 0; resets < 5; resets++) {
+      proxy.reset();
+      await locks.lock('reset').run(() => undefined, { wait: 15_000 });
+    }
+    await locks.close();
+    // The last sockets are told of their end in a later turn.
+    await pause(50);
+    expect(timers()).toBeLessThanOrEqual(before);
+  });
+});
+
 describe('a server that accepts connections and says nothing', () => {
   it('is dialled again, so that the lock is had once it speaks', async () => {
     await using a = await open({ url: url() });

@@ -45,6 +45,11 @@ export class Keyspace {
     return `${this.root}{${escapeName(name)}}`;
   }
 
+  /** Since when a server of a quorum has forgotten nothing. */
+  get born(): string {
+    return `${this.root}born`;
+  }
+
   /** Where the waiters of one instance are woken. */
   channel(instance: string): string {
     return `${this.root}wake:${instance}`;

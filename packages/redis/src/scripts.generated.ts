@@ -329,13 +329,15 @@ return redis.call('GET', KEYS[1])
 };
 
 export const quorumAcquire: Script = {
-  sha: '2a9c30fae427c21475d44ffbec42c87051e13ea4',
+  sha: '91b83be10f63bc5efdd22e17fbf40fb21835dc77',
   source: `-- One server's vote for one attempt.
 --
 -- KEYS  1 lock   2 fence   3 gone (the claim's tombstone: the last attempt that is over)
--- ARGV  1 owner   2 attempt   3 ttl in ms   4 metadata
+--       4 born: since when this server has remembered every vote, by its own clock; only where there is a grace
+-- ARGV  1 owner   2 attempt   3 ttl in ms   4 metadata   5 grace in ms: how long a server without memory keeps out
 --
--- Returns the token as a string when this server's lock is the attempt's, else { holder, held since, ms left }.
+-- Returns the token as a string when this server's lock is the attempt's, { holder, held since, ms left } when another
+-- has it, or the ms for which this server keeps out: it has been emptied, and may have forgotten a vote.
 
 -- Shared by the scripts of a quorum. A lock's value is 'owner#attempt LF token LF acquired (server ms) LF metadata'.
 -- Each attempt of a claim has a number of its own, so that a late request of one cannot act on the grant of another.
@@ -374,6 +376,18 @@ end
 
 local time = redis.call('TIME')
 local micros = time[1] * 1000000 + time[2]
+if KEYS[4] then
+  local born = redis.call('GET', KEYS[4])
+  local now = math.floor(micros / 1000)
+  if not born then
+    born = now
+    redis.call('SET', KEYS[4], string.format('%.0f', now))
+  end
+  local wait = born + ARGV[5] - now
+  if wait > 0 then
+    return wait
+  end
+end
 local token = raise(KEYS[2], fence, math.max(micros, fence and tonumber(fence) + 1 or 0), micros)
 local text = string.format('%.0f', token)
 local millis = string.format('%.0f', math.floor(micros / 1000))
@@ -792,13 +806,13 @@ return answer
 };
 
 export const release: Script = {
-  sha: 'dfda42acf91ec8fd28f4d66853ffd45744718e37',
+  sha: 'b2fe95e560800e5822b8de448a4cbcd8a37a3993',
   source: `-- Gives back whatever the claim has, the lock or its place in the queue, and nobody else's; then hands the lock to the
 -- next waiter, or wakes it. Release and cancel are one script: a waiter that gives up may have been granted meanwhile.
 --
--- Handed over, the lock is the waiter's for as long as it counts as alive, never for less: a live waiter that is slow to
--- hear of it keeps it, and a dead one delays the others as long as it would have in the queue. The message carries the
--- token and the server's clock, from which the waiter knows how long the lock is its own, so that it need not ask.
+-- Handed over, the lock is the waiter's for LIVENESS from now, until it renews it: a live waiter that is slow to hear of
+-- it keeps it, and a dead one delays the others once. The message carries the token and the waiter's last sign of life,
+-- by which the waiter knows from when on the lock is its own, so that it need not ask.
 --
 -- KEYS  1 lock   2 fence   3 queue   4 alive
 -- ARGV  1 owner   2 '+' or '-' and the waiter's channel, or ''
@@ -886,7 +900,8 @@ local time = redis.call('TIME')
 local micros = time[1] * 1000000 + time[2]
 local millis = math.floor(micros / 1000)
 
-if ARGV[2] ~= '' then
+-- A holder has no place any more.
+if ARGV[2] ~= '' and not mine then
   local member = ARGV[2] .. ' ' .. ARGV[1]
   redis.call('ZREM', KEYS[3], member)
   redis.call('ZREM', KEYS[4], member)
@@ -908,14 +923,14 @@ if keep > 0 or string.sub(head, 1, 1) == '-' then
 end
 
 local channel, heir = string.match(head, '^.(.*) (%S+)$')
-local left = redis.call('ZSCORE', KEYS[4], head) - millis
+local sign = string.format('%.0f', redis.call('ZSCORE', KEYS[4], head) - LIVENESS)
 local token, life = mint(fence, micros)
-redis.call('SET', KEYS[1], heir .. '\\n' .. token .. '\\n' .. millis .. '\\n', 'PX', left)
+redis.call('SET', KEYS[1], heir .. '\\n' .. token .. '\\n' .. millis .. '\\n', 'PX', LIVENESS)
 redis.call('ZREM', KEYS[3], head)
 redis.call('ZREM', KEYS[4], head)
 local others = redis.call('EXISTS', KEYS[4]) == 1
 redis.call('SET', KEYS[2], others and token .. '*' or token, 'PX', life)
-redis.call('PUBLISH', channel, 'grant ' .. token .. ' ' .. millis .. ' ' .. left .. ' ' .. heir)
+redis.call('PUBLISH', channel, 'grant ' .. token .. ' ' .. sign .. ' ' .. heir)
 return mine and 1 or 0
 `,
 };

@@ -1,11 +1,6 @@
 import type { Claim, Clock, Contended, Timer } from '@holdfast/core';
 import { Candidate } from './candidate.js';
-
-/** How long a waiter counts as alive after its last sign of life, ms. As in scripts/_queue.lua. */
-export const LIVENESS = 5000;
-
-/** A third of the liveness: a late sign of life still comes in time, and so does the one after a lost one. */
-export const REFRESH_PERIOD = LIVENESS / 3;
+import { LIVENESS, REFRESH_PERIOD } from './liveness.js';
 
 /** What the server says of one name when its waiters give a sign of life. */
 export interface Presence {
@@ -13,8 +8,8 @@ export interface Presence {
   readonly head: string;
   /** ms until the holder's time ends; 0: the lock is free. */
   readonly left: number;
-  /** The server's clock, ms. */
-  readonly clock: number;
+  /** The sign of life: the server's clock, ms. */
+  readonly sign: number;
   /** Members that have lost their place, or were handed the lock. */
   readonly gone: readonly string[];
 }
@@ -60,16 +55,11 @@ export class WaitingRoom {
   }
 
   /** The candidate has its place, as known from a request sent at `sentAt`. */
-  queued(
-    candidate: Candidate,
-    { position, retryAfter }: Contended,
-    sentAt: number,
-    serverClock: number,
-  ): void {
+  queued(candidate: Candidate, { position, retryAfter }: Contended, sentAt: number, sign: number): void {
     // Given up meanwhile.
     if (!this.#candidates.has(candidate.owner)) return;
     if (candidate.seenAt === undefined) this.#queued++;
-    candidate.seen(sentAt, serverClock);
+    candidate.seen(sentAt, sign);
     // Only the head can take the lock when the holder's time ends.
     if (position === 1 && retryAfter !== undefined) candidate.comeIn(retryAfter);
     this.#nextRound();
@@ -95,13 +85,13 @@ export class WaitingRoom {
     this.#candidates.delete(candidate.owner);
   }
 
-  /** A message: 'wake <ms until the lock frees> <owner>', or 'grant <token> <server's clock> <ms of life> <owner>'. */
+  /** A message: 'wake <ms until the lock frees> <owner>', or 'grant <token> <sign of life> <owner>'. */
   hear(message: string): void {
     const [kind, first = '', ...rest] = message.split(' ');
     const candidate = this.#candidates.get(rest.at(-1) ?? '');
     if (candidate === undefined) return;
     if (kind === 'wake') candidate.comeIn(Number(first));
-    else candidate.handed({ token: BigInt(first), at: Number(rest[0]), validFor: Number(rest[1]) });
+    else candidate.handed({ token: BigInt(first), sign: Number(rest[0]) });
   }
 
   /** Messages may have been lost: a round now finds out what they said. */
@@ -146,7 +136,7 @@ export class WaitingRoom {
     const sentAt = this.#options.clock.now();
     const members = waiters.map((waiter) => waiter.member);
     this.#options.refresh(name, members).then(
-      ({ head, left, clock, gone }) => {
+      ({ head, left, sign, gone }) => {
         const lost = new Set(gone);
         for (const waiter of waiters) {
           // Given up, or granted, while the question was under way.
@@ -155,7 +145,7 @@ export class WaitingRoom {
             waiter.come();
             continue;
           }
-          waiter.seen(sentAt, clock);
+          waiter.seen(sentAt, sign);
           if (head === waiter.member) waiter.comeIn(left);
         }
       },

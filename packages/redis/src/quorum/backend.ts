@@ -363,16 +363,23 @@ export class RedisQuorumBackend implements LockBackend {
     metadata: string,
     candidacy: Candidacy,
   ): Promise<Vote> {
-    const { lock, fence } = this.#keyspaceOf(index).keys(name);
+    const keyspace = this.#keyspaceOf(index);
+    const { lock, fence } = keyspace.keys(name);
     candidacy.unsettled.add(index);
     const keys = [lock, fence, tombstone(lock, owner)];
+    const args = [owner, attempt, ttl, metadata];
+    if (this.#restartGrace > 0) {
+      keys.push(keyspace.born);
+      args.push(this.#restartGrace);
+    }
     const reply = await this.#serverAt(index)
-      .vote(scripts.quorumAcquire, keys, [owner, attempt, ttl, metadata])
+      .vote(scripts.quorumAcquire, keys, args)
       .catch((error: unknown) => {
         throw toBackendError(error, { lockName: name });
       });
     candidacy.unsettled.delete(index);
     if (typeof reply === 'string') return { kind: 'granted', fence: BigInt(reply) };
+    if (typeof reply === 'number') throw this.#serverAt(index).keepsOut(reply);
     const [holder, since, left] = reply as [string, string, number];
     return { kind: 'held', by: { owner: holder, since: Number(since), left } };
   }

@@ -12,12 +12,18 @@ interface Rules {
   readonly majority: number;
   /** A server that restarted empty keeps out until every vote of before has lapsed. */
   readonly restartGrace: boolean;
+  /** A token is settled by the votes of a majority: a late vote does not raise it under acknowledgements for less. */
+  readonly acknowledgedByToken: boolean;
+  /** Whoever has told its caller that the lock is lost believes no renewal that is answered later. */
+  readonly lossIsFinal: boolean;
 }
 
 const PROTOCOL: Rules = {
   writeBack: true,
   majority: 2,
   restartGrace: true,
+  acknowledgedByToken: true,
+  lossIsFinal: true,
 };
 
 type Phase = 'idle' | 'voting' | 'confirming' | 'holding' | 'over';
@@ -29,6 +35,8 @@ interface Contender {
   readonly votes: readonly (number | undefined)[];
   readonly token: number;
   readonly acks: readonly boolean[];
+  /** Servers that have extended a renewal of its, whose answers are still under way. */
+  readonly extended: readonly boolean[];
 }
 
 interface Server {
@@ -62,6 +70,7 @@ const START: State = {
     votes: [undefined, undefined, undefined],
     token: 0,
     acks: [false, false, false],
+    extended: [false, false, false],
   })),
   servers: SERVERS.map(() => ({ holder: undefined, fence: 0, forgot: [false, false] })),
   messages: [],
@@ -91,6 +100,22 @@ function giveUp(state: State, who: number): State {
   return { ...state, contenders, messages: state.messages.filter((message) => message.from !== who) };
 }
 
+/** A renewal is extended at a server, and its answer is slow; the answers of a majority come. */
+function* renewals(state: State, who: number, rules: Rules): Iterable<State> {
+  const { phase, extended } = state.contenders[who] as Contender;
+  if (phase === 'holding') {
+    for (const [index, server] of state.servers.entries()) {
+      if (server.holder !== who || extended[index] === true) continue;
+      yield change(state, who, { extended: put(extended, index, true) });
+    }
+  }
+  if (phase !== 'over' || extended.filter(Boolean).length < rules.majority) return;
+  if (state.contenders.some((other, at) => at !== who && other.phase === 'holding')) {
+    throw new Violation('two holders: one came back to life');
+  }
+  yield change(state, who, { phase: 'holding' });
+}
+
 /** Every state that may follow. */
 function* next(state: State, rules: Rules, restarts: number): Iterable<State> {
   for (const [who, contender] of state.contenders.entries()) {
@@ -103,6 +128,7 @@ function* next(state: State, rules: Rules, restarts: number): Iterable<State> {
       );
     }
     if (contender.phase !== 'idle' && contender.phase !== 'over') yield giveUp(state, who);
+    if (!rules.lossIsFinal) yield* renewals(state, who, rules);
   }
   for (const [index, server] of state.servers.entries()) {
     // A vote lapses later than the validity that it serves.
@@ -165,6 +191,10 @@ function* deliver(state: State, message: Message, rules: Rules): Iterable<State>
 
 function voted(state: State, who: number, by: number, fence: number, rules: Rules): State {
   const contender = state.contenders[who] as Contender;
+  if (!rules.acknowledgedByToken && contender.phase === 'confirming' && fence > contender.token) {
+    return change(state, who, { votes: put(contender.votes, by, fence), token: fence });
+  }
+  // A vote that comes after the token was settled has no part in it.
   if (contender.phase !== 'voting') return state;
   const votes = put(contender.votes, by, fence);
   const cast = votes.filter((vote) => vote !== undefined);
@@ -239,7 +269,14 @@ function search(
 function key({ contenders, servers, messages, highest, restarts }: State): string {
   const bag = messages.map((message) => Object.values(message).join()).sort();
   const who = contenders.map((c) =>
-    [c.phase, c.lapsed ? 1 : 0, c.votes.join(), c.token, c.acks.map(Number).join('')].join('/'),
+    [
+      c.phase,
+      c.lapsed ? 1 : 0,
+      c.votes.join(),
+      c.token,
+      c.acks.map(Number).join(''),
+      c.extended.map(Number).join(''),
+    ].join('/'),
   );
   const where = servers.map((s) => [s.holder, s.fence, s.forgot.map(Number).join('')].join('/'));
   return [who.join(' '), where.join(' '), bag.join(' '), highest, restarts].join('|');
@@ -255,6 +292,16 @@ describe('the quorum’s protocol', () => {
   it.each([
     ['without the write-back a token falls', { writeBack: false }, /token/],
     ['with fewer than a majority there are two holders', { majority: 1 }, /two holders|token/],
+    [
+      'with a late vote that raises the token, and acknowledgements for less, a token falls',
+      { acknowledgedByToken: false },
+      /token/,
+    ],
+    [
+      'with renewals that count after the loss there are two holders',
+      { lossIsFinal: false },
+      /came back to life/,
+    ],
   ])(
     '%s',
     (_what, without, found) => {

@@ -10,11 +10,12 @@ export interface RedisQuorumOptions {
   readonly clients?: readonly AnyClient[];
   /** Isolates tenants: 1 to 64 of `A-Z a-z 0-9 . _ -`. Default `holdfast`. */
   readonly prefix?: string;
-  /** The longest ttl that any client of this prefix may use, ms. The same for all of them. Default 60,000. */
+  /** The longest ttl that any client of this prefix may use, ms. The same for all of them. Default 30,000. */
   readonly maxTtl?: number;
   /**
-   * How long a server keeps out of votes after its start, ms: it may have forgotten a vote. Default `maxTtl`. 0 only
-   * where no server forgets anything at a restart (`appendfsync always`). FLUSHALL by hand is not noticed.
+   * How long a server keeps out of votes after its start, or after it was emptied, ms: it may have forgotten a vote. A
+   * server that is new to this prefix looks like one that was emptied. Default `maxTtl`. 0 only where no server forgets
+   * anything at a restart (`appendfsync always`) and nobody empties one.
    */
   readonly restartGrace?: number;
   /** How long one server may take to answer, ms. Default half the time that a request may take. */
@@ -25,7 +26,7 @@ export interface RedisQuorumOptions {
   readonly tls?: object;
 }
 
-export const DEFAULT_MAX_TTL = 60_000;
+export const DEFAULT_MAX_TTL = 30_000;
 
 const FEWEST = 3;
 

@@ -77,8 +77,17 @@ export class Server {
   /** As `run`, but only of a server that may vote. */
   vote(script: Script, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
     if (this.#link.isReady) return this.#vote(script, keys, args);
-    // A restart breaks the connection, and the next one knows of it before it sends anything.
-    return this.#link.open().then(() => this.#vote(script, keys, args));
+    // A restart breaks the connection, and the next one knows of it before it sends anything; so it must be ready when
+    // the request is sent, and not only have been.
+    return this.#link.open().then(() => this.vote(script, keys, args));
+  }
+
+  /** Why it does not vote for another `ms`. */
+  keepsOut(ms: number): BackendError {
+    return new BackendError(
+      'BACKEND_UNAVAILABLE',
+      `Redis at ${this.#link.target} has restarted, or is new or emptied, and keeps out for another ${Math.ceil(ms)} ms (restartGrace)`,
+    );
   }
 
   /** Runs a release for certain: again when the server is back, unless what it frees has lapsed by then. */
@@ -123,18 +132,14 @@ export class Server {
     if (topology.db !== 0) await client.call('select', [topology.db]);
     if (restartGrace === 0) return;
     const info = String(await client.call('info', ['server']));
-    const uptime = Number(/^uptime_in_seconds:(\d+)/m.exec(info)?.[1] ?? 0) * 1000;
-    this.#keepsOutUntil = uptime < restartGrace ? host.clock.now() + restartGrace - uptime : 0;
+    const wait = stillKeepsOut(info, restartGrace);
+    this.#keepsOutUntil = wait > 0 ? host.clock.now() + wait : 0;
   }
 
   #vote(script: Script, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
     const wait = this.#keepsOutUntil - this.#options.host.clock.now();
     if (wait <= 0) return this.#link.run(script, keys, args);
-    const error = new BackendError(
-      'BACKEND_UNAVAILABLE',
-      `Redis at ${this.#link.target} has restarted and keeps out for another ${Math.ceil(wait)} ms (restartGrace)`,
-    );
-    return Promise.reject(error);
+    return Promise.reject(this.keepsOut(wait));
   }
 
   #payDebts(): void {
@@ -153,4 +158,14 @@ export class Server {
       else if (this.#debts.size > 0) this.#payLater();
     });
   }
+}
+
+/**
+ * For how long a server must not vote yet, ms, by its own word on how long it has been up. It counts whole seconds from a
+ * whole second, so that after a moment it may say 1.
+ */
+export function stillKeepsOut(info: string, restartGrace: number): number {
+  const seconds = Number(/^uptime_in_seconds:(\d+)/m.exec(info)?.[1] ?? 0);
+  const uptime = Math.max(0, seconds - 1) * 1000;
+  return Math.max(0, restartGrace - uptime);
 }
