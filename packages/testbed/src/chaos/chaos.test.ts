@@ -91,6 +91,18 @@ describe('chaos in one process', () => {
   });
 });
 
+describe('the short form', () => {
+  test('plays one fault of each backend, once', { timeout: TIMEOUT }, async () => {
+    const args = ['--short', '--backend', 'memory', 'sqlite', '--seed', '5'];
+    const { exitCode, cases, output } = await chaos(...args);
+    expect(
+      cases.map(({ backend, injections, verdict }) => `${backend} ${injections} ${verdict}`),
+      output,
+    ).toEqual(['memory 1 pass', 'sqlite 1 pass']);
+    expect(exitCode).toBe(0);
+  });
+});
+
 describe('the program', () => {
   test.each([
     [['--backend', 'nosuch'], /there is no backend nosuch: one of .*sqlite/],

@@ -15,7 +15,8 @@ interface Options {
   readonly fault?: string[];
   readonly seed: number;
   readonly minutes: number;
-  readonly rounds: number;
+  readonly rounds?: number;
+  readonly short?: boolean;
   readonly json?: string;
   readonly svg?: string;
   readonly mutant?: string;
@@ -39,7 +40,8 @@ const program = new Command('chaos')
   .option('--fault <id...>', 'only these faults (default: all that a backend has)')
   .option('--seed <number>', 'repeats the choices of a run', number, randomInt(2 ** 31))
   .option('--minutes <number>', 'time for the whole matrix, shared by its cases', number, 0)
-  .option('--rounds <number>', 'injections in each case, at least', number, 3)
+  .option('--rounds <number>', 'injections in each case, at least (default: 3; with --short 1)', number)
+  .option('--short', 'one fault of each backend, drawn by the seed: some minutes for all of them')
   .option('--json <file>', 'writes the table and the violations there')
   .option('--svg <file>', 'draws who held what when there (with several cases: one file each)')
   .option('--mutant <name>', 'spoils the backend in the workers: a file of src/chaos/mutants')
@@ -53,7 +55,7 @@ async function main(options: Options): Promise<number> {
     list();
     return 0;
   }
-  const cells = choose(options);
+  const cells = options.short === true ? drawn(choose(options), options.seed) : choose(options);
   const mutant =
     options.mutant === undefined
       ? undefined
@@ -65,7 +67,7 @@ async function main(options: Options): Promise<number> {
   for (const { target, fault } of cells) {
     // A case chooses the same, alone or in the matrix.
     const random = new Random(options.seed).fork(`${target.id} ${fault.id}`);
-    const { rounds } = options;
+    const rounds = roundsOf(options);
     const result = await runCase({
       target,
       fault,
@@ -116,6 +118,21 @@ function choose({ backend, fault }: Options): readonly Cell[] {
   return cells;
 }
 
+/** For each backend one of its cells. */
+function drawn(cells: readonly Cell[], seed: number): readonly Cell[] {
+  const byTarget = new Map<ChaosTarget, [Cell, ...Cell[]]>();
+  for (const cell of cells) {
+    const others = byTarget.get(cell.target);
+    if (others === undefined) byTarget.set(cell.target, [cell]);
+    else others.push(cell);
+  }
+  return [...byTarget].map(([{ id }, choices]) => new Random(seed).fork(`short ${id}`).pick(choices));
+}
+
+function roundsOf({ rounds, short }: Options): number {
+  return rounds ?? (short === true ? 1 : 3);
+}
+
 function known(what: string, given: readonly string[] | undefined, all: readonly string[]): void {
   const unknown = given?.find((id) => !all.includes(id));
   if (unknown !== undefined)
@@ -156,13 +173,14 @@ function abridged(text: string): string {
   return line.length <= LINE ? line : `${line.slice(0, LINE)}…`;
 }
 
-function command({ backend, fault }: CaseResult, { seed, rounds, minutes, mutant }: Options): string {
+function command({ backend, fault }: CaseResult, options: Options): string {
+  const { seed, minutes, mutant } = options;
   const parts = [
     'pnpm chaos',
     `--backend ${backend}`,
     `--fault ${fault}`,
     `--seed ${seed}`,
-    `--rounds ${rounds}`,
+    `--rounds ${roundsOf(options)}`,
   ];
   if (minutes > 0) parts.push(`--minutes ${minutes}`);
   if (mutant !== undefined) parts.push(`--mutant ${mutant}`);

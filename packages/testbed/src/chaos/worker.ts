@@ -25,6 +25,9 @@ import type { WorkerConfig } from './worker-config.js';
 /** A change of validity below this is the reading's own noise, and is not written down. */
 const NOISE = 2;
 
+/** How often a lane that has just released closes its whole instance. */
+const CLOSES = 0.003;
+
 /** ms that the backend may take to be there. */
 const OPEN_WITHIN = 60_000 * TIME_FACTOR;
 
@@ -34,6 +37,7 @@ const SETTLE_WITHIN = 3_000 * TIME_FACTOR;
 interface WorkerParts {
   readonly recorder: Recorder;
   readonly locks: Locks;
+  reopen(): Promise<Locks>;
   readonly registers: RegisterClient;
   /** What the process had before it had locks. */
   readonly before: Readonly<Record<string, number>>;
@@ -42,22 +46,24 @@ interface WorkerParts {
 class Worker {
   readonly #config: WorkerConfig;
   readonly #recorder: Recorder;
-  readonly #locks: Locks;
+  #locks: Locks;
+  readonly #reopen: () => Promise<Locks>;
   readonly #registers: RegisterClient;
+  /** What the lanes hold. */
+  readonly #sessions = new Set<Session>();
+  #reopening: Promise<void> | undefined;
   readonly #before: Readonly<Record<string, number>>;
   readonly #pending = new Set<AbortController>();
   #stopping = false;
   readonly #lanes: Promise<void>[];
 
-  constructor(config: WorkerConfig, { recorder, locks, registers, before }: WorkerParts) {
+  constructor(config: WorkerConfig, { recorder, locks, reopen, registers, before }: WorkerParts) {
     this.#config = config;
     this.#before = before;
     this.#recorder = recorder;
-    this.#locks = locks;
+    this.#locks = this.#listened(locks);
+    this.#reopen = reopen;
     this.#registers = registers;
-    locks.on('waiting', ({ name = '', owner = '', position }) => {
-      recorder.append({ type: 'queued', name, owner, ...(position === undefined ? {} : { position }) });
-    });
     const random = new Random(config.seed);
     this.#lanes = Array.from({ length: config.lanes }, (_, index) =>
       this.#lane(random.fork(`lane ${index}`)),
@@ -69,6 +75,7 @@ class Worker {
     this.#stopping = true;
     for (const acquisition of this.#pending) acquisition.abort(new GaveUp());
     await Promise.all(this.#lanes);
+    await this.#reopening;
     await this.#locks.close();
     const counts = await countSettled(this.#before, SETTLE_WITHIN);
     this.#recorder.append({ type: 'levels', phase: 'after', scope: this.#config.process, counts });
@@ -76,11 +83,31 @@ class Worker {
     await this.#registers.close();
   }
 
+  #listened(locks: Locks): Locks {
+    locks.on('waiting', ({ name = '', owner = '', position }) => {
+      this.#recorder.append({ type: 'queued', name, owner, ...(position === undefined ? {} : { position }) });
+    });
+    return locks;
+  }
+
+  /** Closes in the midst of it, under the other lanes' holds and waits, and comes back as a new instance. */
+  async #comeBack(): Promise<void> {
+    for (const session of this.#sessions) session.closing();
+    await this.#locks.close();
+    this.#locks = this.#listened(await this.#reopen());
+  }
+
   async #lane(random: Random): Promise<void> {
     while (!this.#stopping) {
+      await this.#reopening;
       const hold = await this.#acquire(random);
       if (hold === undefined) await sleep(random.between(1, 40));
       else await this.#use(hold, random);
+      if (hold !== undefined && this.#reopening === undefined && random.chance(CLOSES)) {
+        this.#reopening = this.#comeBack().finally(() => {
+          this.#reopening = undefined;
+        });
+      }
       await sleep(random.between(0, 15));
     }
   }
@@ -115,10 +142,12 @@ class Worker {
         this.#recorder.append({ type: 'fail', op, reason: 'contended' });
         return undefined;
       }
-      return new Session(handle, op, this.#recorder);
+      const session = new Session(handle, op, this.#recorder);
+      this.#sessions.add(session);
+      return session;
     } catch (error) {
-      const outcome =
-        error instanceof LockTimeoutError ? 'contended' : signal.aborted ? 'aborted' : undefined;
+      const left = signal.aborted || isHoldfastError(error, 'LOCKS_CLOSED');
+      const outcome = error instanceof LockTimeoutError ? 'contended' : left ? 'aborted' : undefined;
       if (outcome !== undefined) this.#recorder.append({ type: 'fail', op, reason: outcome });
       else this.#recorder.append({ type: 'unknown', op, reason: describe(error) });
       return undefined;
@@ -147,6 +176,7 @@ class Worker {
       session.look();
     }
     await session.release();
+    this.#sessions.delete(session);
   }
 }
 
@@ -155,6 +185,7 @@ class Session {
   readonly handle: LockHandle;
   readonly #recorder: Recorder;
   #until: number;
+  #releaseOp: number | undefined;
   readonly #onLoss = (): void => {
     const { name, owner, signal } = this.handle;
     const reason = signal.reason instanceof LockLostError ? signal.reason.reason : describe(signal.reason);
@@ -195,12 +226,23 @@ class Session {
     }
   }
 
-  async release(): Promise<void> {
+  /** `close` gives it back from now on: nothing is claimed any more. */
+  closing(): void {
+    this.#releaseOp ??= this.#askToRelease();
+  }
+
+  #askToRelease(): number {
     this.look();
-    const { handle } = this;
-    const { name, owner } = handle;
+    const { name, owner } = this.handle;
     const op = this.#recorder.nextOp();
     this.#recorder.append({ type: 'invoke', op, action: 'release', name, owner });
+    return op;
+  }
+
+  async release(): Promise<void> {
+    this.closing();
+    const { handle } = this;
+    const op = this.#releaseOp ?? 0;
     try {
       const released = await handle.release();
       this.#recorder.append({ type: 'ok', op, action: 'release', released });
@@ -233,8 +275,9 @@ async function start(config: WorkerConfig): Promise<Worker> {
   const before = countResources();
   recorder.append({ type: 'levels', phase: 'before', scope: config.process, counts: before });
   const { url, mutant } = config;
-  const locks = await open(url, mutant === undefined ? {} : { backends: await mutantModules(url, mutant) });
-  return new Worker(config, { recorder, locks, registers, before });
+  const options = mutant === undefined ? {} : { backends: await mutantModules(url, mutant) };
+  const reopen = () => open(url, options);
+  return new Worker(config, { recorder, locks: await reopen(), reopen, registers, before });
 }
 
 /** As an application would start: while its server is away, it tries again. */
