@@ -57,4 +57,16 @@ describe('the clock of validity', () => {
     manual.setWall(-3_600_000);
     expect(clock.now()).toBe(before + 10_000);
   });
+
+  it('counts suspensions that are short and many', () => {
+    const manual = new ManualClock();
+    const clock = new SuspensionAwareClock(manual);
+    const before = clock.now();
+    for (let time = 0; time < 20; time++) {
+      manual.suspend(15);
+      clock.now();
+    }
+    expect(clock.now() - before).toBeGreaterThanOrEqual(300 - 20);
+    expect(clock.now() - before).toBeLessThanOrEqual(300);
+  });
 });

@@ -19,7 +19,10 @@ export function validUntil(from: number, validFor: number): number {
   return from + validFor - margin(validFor);
 }
 
-/** A jump of the wall clock against the monotonic one, either way, that is worth a look at the clock that counts suspension. */
+/**
+ * ms by which the wall clock must have left the monotonic one, either way, to be worth a look at the clock that counts
+ * suspension, whose own grain is 10 ms. No machine is suspended for less; should one be, again and again, it adds up.
+ */
 const JUMP = 20;
 
 /**
@@ -29,6 +32,7 @@ const JUMP = 20;
  */
 export class SuspensionAwareClock implements Clock {
   readonly #clock: Clock;
+  /** At the last look. */
   #wallAhead: number;
   #uptimeAhead: number;
   #suspended = 0;
@@ -44,6 +48,7 @@ export class SuspensionAwareClock implements Clock {
     const now = this.#clock.now();
     const wallAhead = this.#clock.wall() - now;
     if (Math.abs(wallAhead - this.#wallAhead) > JUMP) {
+      this.#wallAhead = wallAhead;
       const uptimeAhead = this.#clock.uptime() - now;
       const suspended = uptimeAhead - this.#uptimeAhead;
       if (suspended > JUMP) {
@@ -51,7 +56,6 @@ export class SuspensionAwareClock implements Clock {
         this.#uptimeAhead = uptimeAhead;
       }
     }
-    this.#wallAhead = wallAhead;
     return now + this.#suspended;
   }
 

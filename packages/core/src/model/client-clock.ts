@@ -61,6 +61,11 @@ export class ClientClock implements Clock {
     return this.#state === 'running';
   }
 
+  /** How long the machine has been suspended, ms; undefined while it is not. */
+  get suspendedFor(): number | undefined {
+    return this.#state === 'suspended' ? this.#true.now() - this.#suspendedAt : undefined;
+  }
+
   /** Someone sets the wall clock by hand. */
   setWall(by: number): void {
     this.#wallAhead += by;

@@ -14,6 +14,8 @@ import type { Step, Story } from './story.js';
 export type Spoil = (server: LockBackend) => LockBackend;
 
 const COMMAND_TIMEOUT = 1000;
+/** ms: machines that are suspended take longer to wake up, and clocks that count suspension have a grain. */
+const SHORTEST_SUSPENSION = 50;
 /** Longer than any ttl, tail, grace, backoff and unanswered request of a story. */
 const LONG_ENOUGH = 60_000;
 
@@ -322,6 +324,8 @@ class Stage {
 
   async #resume(client: Client | undefined, first: 'timers' | 'answers'): Promise<void> {
     if (client === undefined) return;
+    const { suspendedFor = Infinity } = client.clock;
+    if (suspendedFor < SHORTEST_SUSPENSION) await this.#passTime(SHORTEST_SUSPENSION - suspendedFor);
     client.clock.resume(first);
     // Before anything else runs in that process, its handles already tell the truth.
     this.#look();
@@ -395,6 +399,7 @@ class Stage {
   /** Everything heals, everybody lets go: then nothing may be left, and every name can be had again. */
   async finish(): Promise<void> {
     this.#isOver = true;
+    await this.#passTime(SHORTEST_SUSPENSION);
     for (const client of this.#clients) {
       client.line.heal();
       client.clock.resume();
