@@ -101,7 +101,7 @@ describe('every page', () => {
 describe('pictures', () => {
   test('are shown in the version of the theme', async () => {
     for (const theme of ['light', 'dark']) {
-      const { page } = await open('/comparison', { colorScheme: theme });
+      const { page } = await open('/concepts', { colorScheme: theme });
       const shown = await page.evaluate(() =>
         [...document.querySelectorAll('.vp-doc img')]
           .filter((image) => getComputedStyle(image).display !== 'none')

@@ -1,3 +1,4 @@
+export { plot, type Theme } from './plot.js';
 export {
   type BackendResults,
   type Figure,

@@ -117,10 +117,7 @@ function traitsOf(topology: Topology, declared: Capabilities): Traits {
         : (release ?? (declared.crossProcess ? 'ttl, by the server’s clock' : 'ttl')),
     // Core keeps both for every backend.
     reentry: 'by the asynchronous call chain',
-    fairness:
-      declared.fairness === 'fifo'
-        ? `first in, first out; a dead waiter delays by at most ${seconds(declared.grace)}`
-        : 'none',
+    fairness: declared.fairness === 'fifo' ? 'first in, first out' : 'none',
     wake: declared.wake === 'push' ? 'by the server' : 'the head of the queue polls',
     fencing: 'rises strictly',
     complexity,

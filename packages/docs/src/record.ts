@@ -1,7 +1,8 @@
-import { readFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { type Backend, plot, type Results } from '@holdfast/bench';
 import { connect } from '@holdfast/core';
 import {
   startEtcd,
@@ -24,6 +25,7 @@ import {
   TOPOLOGIES,
   type Topology,
 } from './data.js';
+import { root } from './workspace.js';
 
 interface Server {
   readonly url: string;
@@ -163,4 +165,22 @@ export function recordChaos(files: readonly string[]): void {
     'chaos',
     [...rows.values()].sort((a, b) => place(a) - place(b) || a.fault.localeCompare(b.fault)),
   );
+}
+
+/** Takes the backends' results out of files that `pnpm bench --json` wrote, and plots them. The last run wins. */
+export function recordBench(files: readonly string[]): void {
+  for (const file of files) {
+    const known = data('bench');
+    const given = JSON.parse(readFileSync(file, 'utf8')) as Results;
+    const newer = Object.entries(given).filter(([backend, { at }]) => {
+      return (known[backend as Backend]?.at ?? '') <= at;
+    });
+    save('bench', { ...known, ...Object.fromEntries(newer) });
+  }
+  const plots = join(root, 'docs/data/plots');
+  mkdirSync(plots, { recursive: true });
+  for (const [backend, results] of Object.entries(data('bench'))) {
+    for (const theme of ['light', 'dark'] as const)
+      writeFileSync(join(plots, `${backend}-${theme}.svg`), plot(backend as Backend, results, theme));
+  }
 }
