@@ -1,3 +1,6 @@
+export { faultsOf } from './chaos/process-faults.js';
+export type { ChaosFault, ChaosTarget } from './chaos/target.js';
+export { TARGETS } from './chaos/targets/all.js';
 export { type CheckOptions, type CheckResult, checkHistory, type RuleResult } from './history/checker.js';
 export type { HistoryEvent } from './history/event.js';
 export { formatHistory, mergeHistories, parseHistory, readHistoryFolder } from './history/read.js';

@@ -191,20 +191,26 @@ class ZooKeeperBackend implements LockBackend {
   async #create(place: Place, session: Session, until: number): Promise<readonly string[] | undefined> {
     const { claim, parent } = place;
     place.unsure = true;
-    const [, created, listed] = await Promise.allSettled([
-      this.#parents.has(parent) ? undefined : session.make(parent, until),
-      session.createInLine(`${parent}/${nodePrefix(claim.owner)}`, encodeData(claim, session), until),
-      session.children(parent, until),
-    ]);
-    if (created.status === 'rejected') {
+    // If that fails, so does the create.
+    if (!this.#parents.has(parent)) session.make(parent, until).catch(() => undefined);
+    const creating = session.createInLine(
+      `${parent}/${nodePrefix(claim.owner)}`,
+      encodeData(claim, session),
+      until,
+    );
+    const listing = session.children(parent, until);
+    // Of interest only once the create has succeeded.
+    listing.catch(() => undefined);
+    try {
+      const { path, czxid } = await creating;
+      this.#own(place, path, czxid);
+    } catch (error) {
       // An answer, whichever, says that there is no node.
-      if (!isUnanswered(created.reason)) place.unsure = false;
-      if (hasCode(created.reason, CODE.noNode)) return undefined;
-      throw created.reason;
+      if (!isUnanswered(error)) place.unsure = false;
+      if (hasCode(error, CODE.noNode)) return undefined;
+      throw error;
     }
-    this.#own(place, created.value.path, created.value.czxid);
-    if (listed.status === 'rejected') throw listed.reason;
-    return listed.value ?? [];
+    return (await listing) ?? [];
   }
 
   /** Looks for the node of a create whose answer was lost. One of an earlier session, with the same owner, is not ours. */
@@ -547,7 +553,8 @@ class ZooKeeperBackend implements LockBackend {
     const until = this.#host.clock.now() + timeout;
     try {
       if (this.#server === undefined) throw new ZooKeeperError(CODE.connectionLoss, 'not opened');
-      return await work(await this.#server.sessions.ready(until), until);
+      const { sessions } = this.#server;
+      return await work(sessions.readyNow ?? (await sessions.ready(until)), until);
     } catch (error) {
       throw toBackendError(error, doing, lockName);
     }

@@ -1,6 +1,7 @@
 import { systemClock } from '@holdfast/core';
 import { startZooKeeper, type ZooKeeperHandle, zooKeeperRequest } from '@holdfast/testbed';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { zookeeperBackend } from './backend.js';
 import { CODE } from './errors.js';
 import { FrameReader } from './frames.js';
 import { PATIENCE, proxyTo, soon, Tenant, until } from './test-kit.js';
@@ -104,6 +105,23 @@ describe('requests', () => {
     },
     20 * PATIENCE,
   );
+});
+
+describe('a connection', () => {
+  test('that a server has no room for is refused with a hint at the limit', async () => {
+    await using full = await startZooKeeper({ own: true, config: { maxClientCnxns: 1 } });
+    const session = await new Tenant(full.node).session();
+    const backend = zookeeperBackend({ url: full.url });
+    onTestFinished(() => backend.close());
+    const clock = systemClock;
+    await expect(
+      backend.open({ clock, commandTimeout: 500, lost: () => {}, report: () => {} }),
+    ).rejects.toMatchObject({
+      code: 'BACKEND_UNAVAILABLE',
+      message: expect.stringContaining('maxClientCnxns'),
+    });
+    expect(session.ready).toBe(true);
+  });
 });
 
 describe('a listing', () => {

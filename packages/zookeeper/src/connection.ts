@@ -44,6 +44,10 @@ const WINDOW = 256;
 
 type Packet = ConnectionManager['packetQueue']['queue'][number];
 
+const CLOSED = 'the server closed the connection';
+/** A server gives no reason. */
+const CLOSED_EARLY = `${CLOSED} before the handshake: it does not serve now, or has as many connections from here as its maxClientCnxns allows`;
+
 /**
  * One session's connection: node-zookeeper-client 1.1.3 behind guards against its defects. Only this file knows that
  * client.
@@ -399,9 +403,9 @@ export class Connection {
   #closed(hasError: boolean): void {
     this.#handshake?.cancel();
     const wasOpen = this.#state !== 'closed';
+    const cause = this.#fault ?? new Error(this.#state === 'connected' ? CLOSED : CLOSED_EARLY);
     if (wasOpen) this.#state = 'connecting';
     this.#failures += 1;
-    const cause = this.#fault ?? new Error('the server closed the connection');
     this.#fault = undefined;
     if (wasOpen) this.#lastError = cause;
     // What was not sent yet must not be sent on the next connection: its callers are told now.

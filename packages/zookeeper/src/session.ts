@@ -136,7 +136,7 @@ export class Session {
    * @throws what the server refuses for good
    */
   async certainly<T>(work: (until: number) => Promise<T>): Promise<T | undefined> {
-    while (await this.whenReady()) {
+    while (this.ready || (await this.whenReady())) {
       try {
         return await work(this.#clock.now() + this.#settings.commandTimeout);
       } catch (error) {
@@ -375,6 +375,11 @@ export class Sessions {
           : new ZooKeeperError(CODE.connectionLoss, undefined, { cause });
       }
     }
+  }
+
+  /** The present session if it is ready, for who would rather not wait a turn. */
+  get readyNow(): Session | undefined {
+    return this.#current?.ready === true && !this.#closed ? this.#current : undefined;
   }
 
   /** The present session, ready or not. */
