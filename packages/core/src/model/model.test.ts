@@ -5,7 +5,7 @@ import { play, type Spoil } from './play.js';
 import { type Scope, story } from './story.js';
 
 /** Stories for each scope: `HOLDFAST_MODEL_RUNS` asks for more, `HOLDFAST_MODEL_SEED` for the same ones again. */
-const RUNS = Number(process.env.HOLDFAST_MODEL_RUNS ?? 150);
+const RUNS = Number(process.env.HOLDFAST_MODEL_RUNS ?? 100);
 const SEED = process.env.HOLDFAST_MODEL_SEED;
 
 const CALM: Scope = { clients: 3, names: 2, faults: false, pauses: false, force: false };

@@ -11,7 +11,7 @@ const SOURCE = fileURLToPath(new URL('..', import.meta.url));
 const CALM: Scope = { clients: 3, names: 1, faults: false, pauses: false, force: false };
 const STORMY: Scope = { ...CALM, faults: true, pauses: true };
 /** The same stories each time: how soon a rare one is met must not be a matter of luck. */
-const SEED = 1;
+const SEED = 3;
 
 /** One line of the engine, and what stands in its place. */
 interface Mutant {
