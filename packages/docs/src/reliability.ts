@@ -1,4 +1,5 @@
 import { basename } from 'node:path';
+import { type ChaosTarget, faultsOf, TARGETS } from '@holdfast/testbed';
 import { findCases } from './cases.js';
 import { type ChaosRow, data, TITLES, type Topology } from './data.js';
 import { sourceLink, table } from './markdown.js';
@@ -16,40 +17,36 @@ export const reliabilityBlocks: Readonly<Record<string, () => string>> = {
 /** Fault by topology: what was granted, signalled, violated, and how long it took to go on. */
 function matrix(): string {
   const rows = data('chaos');
-  const backends = [...new Set(rows.map(({ backend }) => backend))];
-  return backends
-    .map((backend) => {
-      const own = rows.filter((row) => row.backend === backend);
-      return `### ${TITLES[backend as Topology] ?? backend}\n\n${tableOf(own)}`;
-    })
-    .join('\n\n');
+  return TARGETS.map((target) => {
+    const own = rows.filter(({ backend }) => backend === target.id);
+    const title = TITLES[target.id as Topology] ?? target.description;
+    return `### ${title}\n\n${faultTable(target, own)}`;
+  }).join('\n\n');
 }
 
-function tableOf(rows: readonly ChaosRow[]): string {
+/** Every fault that the topology has, also those without a recorded run. */
+function faultTable(target: ChaosTarget, rows: readonly ChaosRow[]): string {
   const head = [
     'fault',
+    'what happens',
     'injections',
     'grants',
     'losses signalled',
     'violations',
     'longest recovery, ms',
     'stale writes refused',
-    'overtaken',
+    'promise',
     'verdict',
-    'seed',
   ];
-  const body = rows.map((row) => [
-    `\`${row.fault}\``,
-    row.injections,
-    row.grants,
-    row.lost,
-    row.violations,
-    row.longestRecovery,
-    row.refused,
-    row.inversions,
-    row.verdict,
-    row.seed,
-  ]);
+  const body = faultsOf(target).map(({ id, description, exclusion = target.exclusion }) => {
+    const promise = exclusion === 'promised' ? 'exclusion' : 'fencing';
+    const row = rows.find(({ fault }) => fault === id);
+    if (row === undefined)
+      return [`\`${id}\``, description, ...Array<string>(6).fill('–'), promise, 'not recorded'];
+    const { injections, grants, lost, violations, longestRecovery, refused, verdict, seed } = row;
+    const counts = [injections, grants, lost, violations, longestRecovery, refused];
+    return [`\`${id}\``, description, ...counts, promise, `${verdict}, seed ${seed}`];
+  });
   return table(head, body);
 }
 
