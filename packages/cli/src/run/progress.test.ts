@@ -1,6 +1,7 @@
 import { PassThrough } from 'node:stream';
 import { connect, type Locks } from '@holdfast/core';
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import { StatusLine } from '../output.js';
 import { Progress } from './progress.js';
 
 let locks: Locks;
@@ -29,7 +30,8 @@ class Terminal extends PassThrough {
 async function shownFor(name: string, columns: number): Promise<{ during: string; after: string }> {
   const terminal = new Terminal(columns);
   const hold = await locks.lock(name).acquire();
-  const progress = new Progress(locks, name, terminal as unknown as NodeJS.WriteStream);
+  const line = new StatusLine(terminal as unknown as NodeJS.WriteStream);
+  const progress = new Progress(locks, name, line);
   const waiting = new Promise((resolve) => locks.on('waiting', resolve));
   const waiter = locks.lock(name).acquire();
   await waiting;

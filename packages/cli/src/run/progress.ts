@@ -1,23 +1,24 @@
 import { type Locks, systemClock, type Timer } from '@holdfast/core';
+import type { StatusLine } from '../output.js';
 import { fit, printable, quoted, span } from '../text.js';
 
 const PERIOD = 1000;
 
-/** Shows the place in the queue and who holds the lock, on one line of a terminal that is written over. */
+/** Shows the place in the queue and who holds the lock, in a terminal's status line. */
 export class Progress {
   readonly #locks: Locks;
   readonly #name: string;
-  readonly #stream: NodeJS.WriteStream;
+  readonly #line: StatusLine;
   readonly #started = systemClock.now();
   readonly #unsubscribe: () => void;
   #owner: string | undefined;
   #timer: Timer | undefined;
   #stopped = false;
 
-  constructor(locks: Locks, name: string, stream: NodeJS.WriteStream) {
+  constructor(locks: Locks, name: string, line: StatusLine) {
     this.#locks = locks;
     this.#name = name;
-    this.#stream = stream;
+    this.#line = line;
     this.#unsubscribe = locks.on('waiting', (event) => {
       this.#owner = event.owner;
       this.#show(event.position, event.holder);
@@ -29,7 +30,7 @@ export class Progress {
     this.#stopped = true;
     this.#unsubscribe();
     this.#timer?.cancel();
-    if (this.#owner !== undefined) this.#stream.write('\r\u001b[K');
+    this.#line.wipe();
   }
 
   #arm(): void {
@@ -48,14 +49,13 @@ export class Progress {
   }
 
   #show(position: number | undefined, holder: string | undefined): void {
-    const width = Math.max(20, (this.#stream.columns ?? 80) - 1);
     const facts = [
       ...(position === undefined ? [] : [`place ${position}`]),
       ...(holder === undefined ? [] : [`held by ${printable(holder)}`]),
     ];
     const since = span(systemClock.now() - this.#started);
     // A long name must not push out of sight what changes.
-    const line = `waiting for ${fit(quoted(this.#name), Math.floor(width / 3))} (${since}): ${facts.join(', ')}`;
-    this.#stream.write(`\r${fit(line, width)}\u001b[K`);
+    const name = fit(quoted(this.#name), Math.floor(this.#line.width / 3));
+    this.#line.show(`waiting for ${name} (${since}): ${facts.join(', ')}`);
   }
 }

@@ -1,5 +1,5 @@
 import type { LockEvents, Locks } from '@holdfast/core';
-import { json, type Output } from '../output.js';
+import { json, type Output, type StatusLine } from '../output.js';
 import { printable, quoted, span } from '../text.js';
 import type { CommandEnd } from './group.js';
 
@@ -14,6 +14,11 @@ export class Reporter {
   constructor(output: Output, style: Style) {
     this.#output = output;
     this.#style = style;
+  }
+
+  /** The line for what changes while somebody watches: none where a program may be reading. */
+  get status(): StatusLine | undefined {
+    return this.#style === 'json' ? undefined : this.#output.status;
   }
 
   /** Tells the lock's own events. */

@@ -102,12 +102,12 @@ class Run {
   }
 
   async #acquire(): Promise<LockHandle | null | 'interrupted'> {
-    const { name, once, options, style } = this.#request;
+    const { name, once, options } = this.#request;
+    const { status } = this.#reporter;
     const waiting = new AbortController();
     this.#interruptions.handle(() => waiting.abort());
     const lock = this.#locks.lock(name);
-    const progress =
-      style !== 'json' && process.stderr.isTTY ? new Progress(this.#locks, name, process.stderr) : undefined;
+    const progress = status === undefined ? undefined : new Progress(this.#locks, name, status);
     try {
       const hold = once
         ? await lock.tryAcquire({ ...options, signal: waiting.signal })
