@@ -158,7 +158,10 @@ export function recordChaos(files: readonly string[]): void {
       cases: (Omit<ChaosRow, 'seed'> & { found: readonly string[] })[];
     };
     if (mutant !== undefined) throw new Error(`${file} is a run of the mutant ${mutant}`);
-    for (const { found: _found, ...row } of cases) rows.set(`${row.backend} ${row.fault}`, { ...row, seed });
+    for (const { found: _found, ...row } of cases) {
+      // Workers that could not even start show nothing of the backend: the cell stays as it was.
+      if (row.grants > 0) rows.set(`${row.backend} ${row.fault}`, { ...row, seed });
+    }
   }
   const place = ({ backend }: ChaosRow): number => TOPOLOGIES.indexOf(backend as Topology);
   save(
