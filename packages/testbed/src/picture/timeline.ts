@@ -15,7 +15,7 @@ export interface TimelineOptions {
 }
 
 const WIDTH = 1120;
-const LEFT = 96;
+const LEFT = 116;
 const RIGHT = 16;
 const PLOT = WIDTH - LEFT - RIGHT;
 const BAR = 72;

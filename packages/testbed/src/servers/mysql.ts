@@ -58,6 +58,8 @@ function mariaDbProcess(port: number, url: string, options: MySqlOptions): Proce
       `--datadir=${home}/data`,
       `--socket=${home}/socket`,
       `--pid-file=${home}/pid`,
+      // It runs as a user of its own, who may not be allowed to write to our temporary folder.
+      `--tmpdir=${home}`,
       `--init-file=${home}/init.sql`,
       ...(accountOf('mysql') === undefined ? [] : ['--user=mysql']),
       '--performance-schema=OFF',
