@@ -54,7 +54,7 @@ export class MemoryStore {
     return this.#lastToken;
   }
 
-  /** The entry as it is now: expired holders and dead heads gone. Undefined when the name is free and nobody waits. */
+  /** The entry as it is now, an expired holder gone. Undefined when the name is free and nobody waits. */
   find(name: string): Entry | undefined {
     const entry = this.entries.get(name);
     if (entry !== undefined) this.settle(entry);
@@ -68,17 +68,13 @@ export class MemoryStore {
   }
 
   /**
-   * Brings an entry up to date after anything changed or time passed: drops an expired holder, prunes dead heads,
-   * wakes the head of a free name and leaves it at the head, so that the name stays reserved for it while it lives.
+   * Brings an entry up to date after anything changed or time passed: drops an expired holder, wakes the head of a free
+   * name and leaves it at the head, so that the name stays reserved for it while it lives.
    */
   settle(entry: Entry): void {
     const now = this.clock.now();
     if (entry.holder !== undefined && entry.holder.expiresAt <= now) entry.holder = undefined;
-    let head = first(entry);
-    while (head !== undefined && head.wake === undefined && head.aliveUntil <= now) {
-      entry.queue.delete(head.owner);
-      head = first(entry);
-    }
+    const head = first(entry);
     entry.timer?.cancel();
     entry.timer = undefined;
     if (entry.holder === undefined && head === undefined) {
@@ -91,7 +87,22 @@ export class MemoryStore {
       return;
     }
     const due = entry.holder?.expiresAt ?? head.aliveUntil;
-    entry.timer = this.clock.setTimer(due - now, () => this.settle(entry));
+    entry.timer = this.clock.setTimer(due - now, () => {
+      this.#bury(entry);
+      this.settle(entry);
+    });
+  }
+
+  /**
+   * Heads that no longer show themselves go, and only a timer may say so: it comes after all the work that is ready to
+   * run, so that a process too busy to let its waiters come to sleep does not take them for dead.
+   */
+  #bury(entry: Entry): void {
+    const now = this.clock.now();
+    for (const { owner, wake, aliveUntil } of entry.queue.values()) {
+      if (wake !== undefined || aliveUntil > now) return;
+      entry.queue.delete(owner);
+    }
   }
 
   #wake(waiter: Waiter, now: number): void {
