@@ -3,12 +3,13 @@ import { etcd } from './etcd.js';
 import { holdfast } from './holdfast.js';
 import { redis, redisQuorum } from './redis.js';
 import { mariadb, postgres } from './sql.js';
+import { sqlite } from './sqlite.js';
 import { zookeeper } from './zookeeper.js';
 
 /** Every subject. Each runs in a process of its own. */
 export const subjects: readonly Subject[] = [
   holdfast('memory'),
-  holdfast('sqlite'),
+  ...sqlite,
   ...redis,
   ...redisQuorum,
   ...etcd,

@@ -11,6 +11,18 @@ const COMPARE_AND_DELETE = `
 if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
 return 0`;
 
+interface Scripted extends Redis {
+  compareAndDelete(key: string, value: string): Promise<number>;
+  nothing(key: string): Promise<unknown>;
+}
+
+function scripted(url: string): Scripted {
+  const client = new Redis(url);
+  client.defineCommand('compareAndDelete', { numberOfKeys: 1, lua: COMPARE_AND_DELETE });
+  client.defineCommand('nothing', { numberOfKeys: 1, lua: "return redis.call('GET', KEYS[1])" });
+  return client as Scripted;
+}
+
 /** SET NX PX and a compare-and-delete script: no queue, no fencing, no waiting. */
 const raw: Subject = {
   name: 'raw SET NX PX + script',
@@ -18,21 +30,15 @@ const raw: Subject = {
   kind: 'floor',
   waits: false,
   async open(url) {
-    const client = new Redis(url);
-    client.defineCommand('compareAndDelete', { numberOfKeys: 1, lua: COMPARE_AND_DELETE });
-    client.defineCommand('nothing', { numberOfKeys: 1, lua: "return redis.call('GET', KEYS[1])" });
-    const scripted = client as Redis & {
-      compareAndDelete(key: string, value: string): Promise<number>;
-      nothing(key: string): Promise<unknown>;
-    };
+    const client = scripted(url);
     return {
       async acquire(name) {
         const owner = randomUUID();
         const key = `raw:${name}`;
         if ((await client.set(key, owner, 'PX', 30_000, 'NX')) === null) throw new Error('contended');
-        return () => scripted.compareAndDelete(key, owner);
+        return () => client.compareAndDelete(key, owner);
       },
-      probe: () => scripted.nothing('raw:probe'),
+      probe: () => client.nothing('raw:probe'),
       close: () => client.quit(),
     };
   },
@@ -100,14 +106,40 @@ const verrou: Subject = {
   },
 };
 
+/** The servers of a quorum, each by its URL. */
+function serversOf(url: string): string[] {
+  const hosts = url.replace('redis+quorum://', '').split(',');
+  return hosts.map((host) => `redis://${host}`);
+}
+
+/** The same calls on every server at once, and a majority counted. */
+const rawQuorum: Subject = {
+  name: 'raw SET NX PX + script on each',
+  backend: 'redis-quorum',
+  kind: 'floor',
+  waits: false,
+  async open(url) {
+    const clients = serversOf(url).map(scripted);
+    return {
+      async acquire(name) {
+        const owner = randomUUID();
+        const key = `raw:${name}`;
+        const taken = await Promise.all(clients.map((client) => client.set(key, owner, 'PX', 30_000, 'NX')));
+        if (taken.filter((answer) => answer !== null).length <= clients.length / 2)
+          throw new Error('contended');
+        return () => Promise.all(clients.map((client) => client.compareAndDelete(key, owner)));
+      },
+      probe: () => Promise.all(clients.map((client) => client.nothing('raw:probe'))),
+      close: () => Promise.all(clients.map((client) => client.quit())),
+    };
+  },
+};
+
 const quorumRedlock: Subject = {
   ...redlock,
   backend: 'redis-quorum',
   async open(url) {
-    const clients = url
-      .replace('redis+quorum://', '')
-      .split(',')
-      .map((host) => new Redis(`redis://${host}`));
+    const clients = serversOf(url).map((server) => new Redis(server));
     const lock = new Redlock(clients, { retryCount: -1 });
     return {
       async acquire(name, ttl = 30_000) {
@@ -121,4 +153,4 @@ const quorumRedlock: Subject = {
 
 export const redis = [raw, holdfast('redis'), redlock, redisSemaphore, verrou];
 // The servers are new: they have forgotten nothing, and need not keep out for a minute.
-export const redisQuorum = [holdfast('redis-quorum', '?restartGrace=0ms'), quorumRedlock];
+export const redisQuorum = [rawQuorum, holdfast('redis-quorum', '?restartGrace=0ms'), quorumRedlock];
