@@ -114,6 +114,14 @@ export function recordConformance(files: readonly string[]): void {
 /** What the suite calls its outermost group, after the backend's name. */
 const PROMISES = ' keeps its promises';
 
+/** Its own name and those of the groups around it, each once. */
+function suiteOf(titles: readonly string[]): string {
+  const names = titles
+    .map((title) => title.replace(PROMISES, '').replace(/,\s*$/, ''))
+    .filter((name) => name !== '');
+  return [...new Set(names)].join(', ');
+}
+
 /** A suite that was asked for one case alone says nothing about the others. */
 const WHOLE = 100;
 
@@ -124,11 +132,7 @@ export function runsOf({ testResults, startTime }: TestReport): ConformanceRun[]
       const promises = ancestorTitles.findIndex((title) => title.endsWith(PROMISES));
       if (promises === -1) continue;
       const guarantee = ancestorTitles[promises + 1] ?? '';
-      const suite = ancestorTitles
-        .slice(0, promises + 1)
-        .filter((title) => title !== '')
-        .join(', ')
-        .slice(0, -PROMISES.length);
+      const suite = suiteOf(ancestorTitles.slice(0, promises + 1));
       const run = runs.get(suite) ?? { at, guarantees: new Map() };
       const counts = run.guarantees.get(guarantee) ?? { passed: 0, failed: 0 };
       if (status === 'passed') counts.passed++;
