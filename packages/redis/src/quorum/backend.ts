@@ -233,12 +233,50 @@ export class RedisQuorumBackend implements LockBackend {
     return mine;
   }
 
-  async inspect(name: string): Promise<LockState> {
+  inspect(name: string): Promise<LockState> {
+    return this.#stateOf(name, (tally) => this.#tooFew(tally, 'agreed on what they have', name));
+  }
+
+  async *list(prefix = ''): AsyncIterable<LockState> {
+    const met = new Set<string>();
+    const failures: unknown[] = [];
+    for (const index of this.#servers.keys()) {
+      for await (const names of this.#namesAt(index, prefix, failures)) {
+        const fresh = names.filter((name) => !met.has(name));
+        for (const name of fresh) met.add(name);
+        // What may be held is worth showing, where servers that are away would have to say whether it is.
+        const states = await Promise.all(
+          fresh.map((name) => this.#stateOf(name, (_, likeliest) => likeliest)),
+        );
+        yield* states.filter((state) => state.held);
+      }
+    }
+  }
+
+  /** What a majority has, each majority of the servers shows: some of them may be away. */
+  async *#namesAt(index: number, prefix: string, failures: unknown[]): AsyncIterable<readonly string[]> {
+    try {
+      yield* listNames([this.#serverAt(index).link], this.#keyspaceOf(index), prefix);
+    } catch (error) {
+      failures.push(error);
+      if (failures.length > this.#topologies.length - this.#majority) throw toBackendError(error);
+    }
+  }
+
+  /**
+   * The state that a majority agrees on.
+   *
+   * @param decide what to make of answers of a majority that do not agree, where those that are away may tip the scales
+   */
+  async #stateOf(
+    name: string,
+    decide: (tally: Tally<Copy | undefined>, likeliest: Copy) => Copy,
+  ): Promise<LockState> {
     const answers = this.#servers.map(async (_, index) => {
       const reply = await this.#run(index, name, scripts.quorumInspect, ['lock'], []);
       return reply === null ? undefined : copyFrom(reply);
     });
-    const agreed = await poll(answers, (tally) => this.#agreement(tally, name));
+    const agreed = await poll(answers, (tally) => this.#agreement(tally, name, decide));
     if (agreed === 'free') return { name, held: false, waiters: [] };
     const { owner, token, since, left, metadata } = agreed;
     return {
@@ -252,24 +290,6 @@ export class RedisQuorumBackend implements LockBackend {
       // Nobody keeps an order of those that wait.
       waiters: [],
     };
-  }
-
-  async *list(prefix = ''): AsyncIterable<LockState> {
-    const met = new Set<string>();
-    let failures = 0;
-    for (const [index, server] of this.#servers.entries()) {
-      try {
-        for await (const names of listNames([server.link], this.#keyspaceOf(index), prefix)) {
-          const fresh = names.filter((name) => !met.has(name));
-          for (const name of fresh) met.add(name);
-          const states = await Promise.all(fresh.map((name) => this.inspect(name)));
-          yield* states.filter((state) => state.held);
-        }
-      } catch (error) {
-        // What a majority has, each majority of the servers shows.
-        if (++failures > this.#topologies.length - this.#majority) throw toBackendError(error);
-      }
-    }
   }
 
   async forceRelease(name: string, expected?: bigint): Promise<boolean> {
@@ -561,17 +581,26 @@ export class RedisQuorumBackend implements LockBackend {
     return forced ? 'forced' : 'superseded';
   }
 
-  /** The state that a majority agrees on; 'free' when none can. */
-  #agreement(tally: Tally<Copy | undefined>, name: string): Copy | 'free' | undefined {
+  /** The copy that a majority has; 'free' when there can be none. */
+  #agreement(
+    tally: Tally<Copy | undefined>,
+    name: string,
+    decide: (tally: Tally<Copy | undefined>, likeliest: Copy) => Copy,
+  ): Copy | 'free' | undefined {
     const copies = [...tally.answers.values()];
     let most = 0;
+    let likeliest: Copy | undefined;
     for (const copy of copies) {
       const same = copies.filter((other) => other?.owner === copy?.owner && other?.token === copy?.token);
       if (same.length >= this.#majority) return copy ?? 'free';
-      most = Math.max(most, copy === undefined ? 0 : same.length);
+      if (copy === undefined || same.length <= most) continue;
+      most = same.length;
+      likeliest = copy;
     }
     if (most + tally.open + tally.failures.size < this.#majority) return 'free';
-    return tally.open > 0 ? undefined : this.#tooFew(tally, 'said what they have', name);
+    if (tally.open > 0) return undefined;
+    this.#atLeastMajority(tally, 'said what they have', name);
+    return likeliest === undefined ? 'free' : decide(tally, likeliest);
   }
 
   /** True once a majority says so, false when none can any more; an error when too few have answered. */

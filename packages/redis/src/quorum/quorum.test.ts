@@ -261,6 +261,21 @@ describe('three servers', () => {
     expect((await other.inspect('stale')).owner).toBe(next.owner);
   });
 
+  it('with one away, what one of the others has is listed as what it may be, and nobody vouches for it', async () => {
+    const locks = await world.open();
+    await locks.lock('sure').acquire();
+    await world.clients[0]?.set('holdfast:{split}', 'host:9:b#1\n7\n1\n', 'PX', 60_000);
+    await cutOff(world.proxies[2]);
+    const met: string[] = [];
+    for await (const { name } of locks.list()) met.push(name);
+    expect(met.sort()).toEqual(['split', 'sure']);
+    await expect(locks.inspect('split')).rejects.toMatchObject({
+      code: 'BACKEND_UNAVAILABLE',
+      message: expect.stringContaining('agreed'),
+    });
+    expect((await locks.inspect('sure')).held).toBe(true);
+  });
+
   it('a token is written back: the next majority shares one server with this one, and not its counter', async () => {
     const locks = await world.open();
     const ahead = BigInt(Date.now() + 3_600_000) * 1000n;
