@@ -56,8 +56,6 @@ export const redisQuorum: ChaosTarget<Running> = {
         await eachOf(nodes, ({ port }) => askRedis(port, {}, (client) => client.flushall()));
         return () => {};
       }),
-      // A server that forgets without a restart does not know that it did: a second majority may form.
-      exclusion: 'fencing-only',
       lasts: { min: 0, max: 0 },
     },
     ...wireFaults('worker'),
