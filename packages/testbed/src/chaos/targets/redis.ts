@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import { startRedis } from '../../servers/redis.js';
 import { type RedisClusterHandle, startRedisCluster } from '../../servers/redis-cluster.js';
@@ -91,6 +92,25 @@ export const redisSentinel: ChaosTarget<Running & { readonly servers: RedisSenti
       async inject({ servers }) {
         const primary = await servers.primary();
         await primary.kill();
+        await servers.failedOver(primary);
+        return () => primary.start();
+      },
+    },
+    {
+      id: 'failover-behind',
+      description:
+        'the replicas are cut off and stand still for a second, then the primary is killed: what it granted meanwhile is lost',
+      touches: 'everybody',
+      exclusion: 'fencing-only',
+      async inject({ servers }) {
+        const primary = await servers.primary();
+        const replicas = servers.dataNodes.filter((node) => node !== primary);
+        await Promise.all(replicas.map((node) => node.pause()));
+        // Or what is on its way to them would still reach them.
+        await askRedis(primary.port, {}, (client) => client.call('CLIENT', 'KILL', 'TYPE', 'replica'));
+        await sleep(1000);
+        await primary.kill();
+        await Promise.all(replicas.map((node) => node.resume()));
         await servers.failedOver(primary);
         return () => primary.start();
       },
