@@ -244,6 +244,7 @@ const MEASURED: Readonly<Record<string, string>> = {
 
 function speed(): string {
   const bench = data('bench');
+  if (Object.keys(bench).length === 0) return 'No results are recorded: `pnpm bench` writes them here.';
   return Object.entries(MEASURED)
     .flatMap(([backend, title]) => {
       const results = bench[backend as keyof typeof bench];
