@@ -269,10 +269,7 @@ describe('three servers', () => {
     const met: string[] = [];
     for await (const { name } of locks.list()) met.push(name);
     expect(met.sort()).toEqual(['split', 'sure']);
-    await expect(locks.inspect('split')).rejects.toMatchObject({
-      code: 'BACKEND_UNAVAILABLE',
-      message: expect.stringContaining('agreed'),
-    });
+    await expect(locks.inspect('split')).rejects.toMatchObject({ code: 'BACKEND_UNAVAILABLE' });
     expect((await locks.inspect('sure')).held).toBe(true);
   });
 
