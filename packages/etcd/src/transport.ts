@@ -16,7 +16,7 @@ export interface Answer<T> {
 /** How a request is sent to a member. */
 export type Send<T> = (rpc: Rpc, call: Call) => Promise<T>;
 
-/** The share of its time after which a request is sent again through another endpoint. */
+/** The share of its time after which a request is sent again through another endpoint, if its own is silent. */
 const PATIENCE = 0.5;
 /** How long an endpoint that failed comes last, ms. */
 const SUSPICION = 5_000;
@@ -35,6 +35,7 @@ export class Transport {
   readonly #clock: Clock;
   readonly #timeout: number;
   readonly #suspectUntil = new Map<Endpoint, number>();
+  readonly #answeredAt = new Map<Endpoint, number>();
   readonly #first: number;
 
   constructor(endpoints: readonly Endpoint[], host: Pick<BackendHost, 'clock' | 'commandTimeout'>) {
@@ -70,7 +71,8 @@ export class Transport {
       const left = deadline - sentAt;
       if (index > 0 && left < 1) break;
       try {
-        const value = await this.#once(endpoint, send, Math.min(patience, left));
+        const value = await this.#once(endpoint, send, Math.min(patience, left), left);
+        this.#answeredAt.set(endpoint, this.#clock.now());
         this.#suspectUntil.delete(endpoint);
         return { value, sentAt, strays: index > 0 };
       } catch (error) {
@@ -110,12 +112,23 @@ export class Transport {
     for (const endpoint of this.#endpoints) endpoint.close();
   }
 
-  #once<T>(endpoint: Endpoint, send: Send<T>, timeout: number): Promise<T> {
+  /**
+   * @param patience ms without any answer of the endpoint's, to this or another request, after which it is given up
+   * @param timeout ms after which this request is given up at the latest
+   */
+  #once<T>(endpoint: Endpoint, send: Send<T>, patience: number, timeout: number): Promise<T> {
     const call = new Call();
+    const sentAt = this.#clock.now();
     return new Promise<T>((resolve, reject) => {
-      const timer = this.#clock.setTimer(timeout, () => {
-        reject(new UnansweredError(endpoint.name, timeout));
+      const giveUp = (after: number): void => {
+        reject(new UnansweredError(endpoint.name, after));
         call.cancel();
+      };
+      let timer = this.#clock.setTimer(patience, () => {
+        const slow = (this.#answeredAt.get(endpoint) ?? 0) > sentAt && patience < timeout;
+        if (!slow) return giveUp(patience);
+        // It answers others meanwhile: asking elsewhere as well would make it slower still.
+        timer = this.#clock.setTimer(timeout - patience, () => giveUp(timeout));
       });
       send(endpoint.rpc, call)
         .finally(() => timer.cancel())
