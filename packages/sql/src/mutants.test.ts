@@ -127,23 +127,23 @@ const MYSQL: Readonly<Record<string, Mutant>> = {
   },
   'a re-ask overwrites the expiry': {
     rule: 'asking again never shortens',
-    from: /expires = IF\((\S+)\.owner <=> :owner, GREATEST\(\S+, (VALUES\(acquired\) \+ CAST\(:ttl AS SIGNED\))\)/,
+    from: /expires = IF\((\S+)\.owner <=> :owner, GREATEST\(\S+, (t\.now \+ CAST\(:ttl AS SIGNED\))\)/,
     to: 'expires = IF($1.owner <=> :owner, $2',
   },
   'the expiry is assigned before the owner': {
     rule: 'nobody overtakes a live waiter, not even without queueing',
     from: /ON DUPLICATE KEY UPDATE\s+fence/,
-    to: 'ON DUPLICATE KEY UPDATE expires = VALUES(acquired) - 1, fence',
+    to: 'ON DUPLICATE KEY UPDATE expires = t.now - 1, fence',
   },
   'the queue is not looked at': {
     rule: 'nobody overtakes a live waiter, not even without queueing',
-    from: /(IF\(EXISTS \(SELECT 1 FROM \S+ AS w WHERE w\.id = :id\s+AND \()/,
-    to: '$1 0 AND ',
+    from: /SELECT EXISTS \(SELECT 1 FROM (\S+) AS w WHERE/,
+    to: 'SELECT EXISTS (SELECT 1 FROM $1 AS w WHERE 0 AND',
   },
   'the dead wait on': {
     rule: 'a dead waiter blocks nobody',
-    from: /(IF\(EXISTS \(SELECT 1 FROM \S+ AS w WHERE w\.id = :id\s+AND \()w\.alive_until > TIMESTAMPDIFF\(.*?\(6\)\)/,
-    to: '$1 1',
+    from: /(SELECT EXISTS \(SELECT 1 FROM \S+ AS w WHERE w\.id = :id) AND w\.alive_until > TIMESTAMPDIFF\(.*?\(6\)\)/,
+    to: '$1',
   },
   'a dead place is revived': {
     rule: 'a place that died is joined again at the end',
@@ -177,8 +177,8 @@ const MYSQL: Readonly<Record<string, Mutant>> = {
   },
   'tokens follow the clock alone': {
     rule: 'tokens rise even where the clock is behind them, all 64 bits of them',
-    from: /GREATEST\(\S+\.fence \+ 1, VALUES\(acquired\)\)/,
-    to: 'VALUES(acquired)',
+    from: /GREATEST\(\S+\.fence \+ 1, t\.now\)/,
+    to: 't.now',
   },
   'adoption does not look at the owner': {
     rule: 'of two who adopt, one does; who did may ask again',
@@ -187,8 +187,8 @@ const MYSQL: Readonly<Record<string, Mutant>> = {
   },
   'the buried are served': {
     rule: 'an attempt that arrives after its release finds the claim gone',
-    from: /w\.owner = :owner AND w\.gone_until > 0/,
-    to: 'w.owner = :owner AND 0',
+    from: /g\.owner = :owner AND g\.gone_until > 0/,
+    to: 'g.owner = :owner AND 0',
   },
 };
 

@@ -234,17 +234,23 @@ export class MysqlDialect implements ServerDialect<MysqlConnection> {
       start: Buffer.from(start),
       after,
     });
-    const states: LockState[] = [];
-    for (const row of rows) {
-      states.push(
-        stateOf(
-          text(row.name),
-          row,
-          await this.#rows(connection, this.#sql.waiters, { id: row.id as Buffer }),
-        ),
-      );
-    }
+    const waiters = await this.#waitersOf(connection, rows);
+    const states = rows.map((row) => stateOf(text(row.name), row, waiters.get(hex(row.id)) ?? []));
     return { states, after: rows.length < PAGE ? undefined : (rows.at(-1)?.id as Buffer) };
+  }
+
+  /** Who waits for these locks, in order, by the row's key. */
+  async #waitersOf(connection: MysqlConnection, locks: readonly Row[]): Promise<Map<string, Row[]>> {
+    const waiters = new Map<string, Row[]>();
+    if (locks.length === 0) return waiters;
+    const rows = (await ask(
+      connection,
+      `SELECT id, owner FROM ${this.#tables.waiters}
+        WHERE id IN (${locks.map(() => '?').join(', ')}) AND alive_until > ${NOW} ORDER BY ticket`,
+      locks.map(({ id }) => id),
+    )) as Row[];
+    for (const row of rows) waiters.set(hex(row.id), [...(waiters.get(hex(row.id)) ?? []), row]);
+    return waiters;
   }
 
   async refresh(
@@ -437,6 +443,10 @@ function text(value: unknown): string {
   return Buffer.isBuffer(value) ? value.toString('utf8') : String(value);
 }
 
+function hex(id: unknown): string {
+  return (id as Buffer).toString('hex');
+}
+
 function micros(ms: number): string {
   return String(Math.ceil(ms * 1000));
 }
@@ -468,42 +478,39 @@ function statements({ locks, waiters }: Tables) {
   const question = <P extends object>(source: string) => statement<P>('question', source);
   const integer = (name: string) => `CAST(:${name} AS SIGNED)`;
   const ownTicket = `(SELECT o.ticket FROM ${waiters} AS o WHERE o.id = :id AND o.owner = :owner AND o.alive_until > ${NOW})`;
-  const alive = `w.alive_until > ${NOW}`;
-  const earlier = `w.ticket < COALESCE(${ownTicket}, 9223372036854775807)`;
+  const before = `w.id = :id AND w.alive_until > ${NOW} AND w.ticket < COALESCE(${ownTicket}, 9223372036854775807)`;
   const mine = 'l.owner <=> :owner';
-  const now = 'VALUES(acquired)';
-  const free = `(l.expires <= ${now} AND VALUES(owner) IS NOT NULL)`;
+  const free = '(l.expires <= t.now AND NOT t.blocked)';
   const rest = `GREATEST(0, expires - ${NOW}) AS rest`;
-  // Blocked is whoever has somebody alive before it in the queue, or has been buried. The row that would be made has no
-  // owner then; the columns after it go by that, and so does the other half, on the newest version of a row that is
-  // there already. MySQL assigns from left to right, each seeing what came before: first the token, by owner and expiry
+  // "blocked": somebody alive is before us in the queue, or we have been buried. A row that is not there yet is made
+  // free then. MySQL assigns from left to right, each seeing what came before: first the token, by owner and expiry
   // as they were; the owner; last the expiry, by the owner as it is now.
+  // From a select, although values would do: reads of an INSERT … VALUES lock the rows that they see, at any isolation.
   const take = (blockers: string) =>
     question<TakeParameters>(
       `
-      INSERT INTO ${locks} (id, prefix, name, owner, acquired, fence, expires, metadata, queued, forced)
-      VALUES (:id, :prefix, :name,
-        IF(EXISTS (SELECT 1 FROM ${waiters} AS w WHERE w.id = :id
-          AND (${blockers} OR w.owner = :owner AND w.gone_until > 0)), NULL, :owner),
-        ${NOW}, IF(owner IS NULL, acquired + 0 * LAST_INSERT_ID(${REFUSED}), LAST_INSERT_ID(acquired)),
-        IF(owner IS NULL, acquired, acquired + ${integer('ttl')}), IF(owner IS NULL, NULL, :metadata),
-        ${integer('mark')}, 0)
+      INSERT INTO ${locks} (id, prefix, name, owner, fence, acquired, expires, metadata, queued, forced)
+      SELECT :id, :prefix, :name, IF(t.blocked, NULL, :owner), IF(t.blocked, t.now + 0 * LAST_INSERT_ID(${REFUSED}),
+        LAST_INSERT_ID(t.now)), t.now, IF(t.blocked, t.now, t.now + ${integer('ttl')}), IF(t.blocked, NULL, :metadata),
+        ${integer('mark')}, 0
+      FROM (SELECT EXISTS (SELECT 1 FROM ${waiters} AS w WHERE ${blockers}) OR EXISTS (SELECT 1 FROM ${waiters} AS g
+          WHERE g.id = :id AND g.owner = :owner AND g.gone_until > 0) AS blocked, ${NOW} AS now) AS t
       ON DUPLICATE KEY UPDATE
-        fence = IF(${mine}, LAST_INSERT_ID(l.fence), IF(${free}, LAST_INSERT_ID(GREATEST(l.fence + 1, ${now})),
+        fence = IF(${mine}, LAST_INSERT_ID(l.fence), IF(${free}, LAST_INSERT_ID(GREATEST(l.fence + 1, t.now)),
           l.fence + 0 * LAST_INSERT_ID(${REFUSED}))),
-        acquired = IF(NOT (${mine}) AND ${free}, ${now}, l.acquired),
+        acquired = IF(NOT (${mine}) AND ${free}, t.now, l.acquired),
         metadata = IF(NOT (${mine}) AND ${free}, :metadata, l.metadata),
         owner = IF(${mine} OR ${free}, :owner, l.owner),
-        expires = IF(${mine}, GREATEST(l.expires, ${now} + ${integer('ttl')}), l.expires),
+        expires = IF(${mine}, GREATEST(l.expires, t.now + ${integer('ttl')}), l.expires),
         queued = GREATEST(l.queued, ${integer('mark')})`.replaceAll('l.', `${locks}.`),
     );
   return {
     // Who has no place yet is behind all who wait.
-    takeNew: take(alive),
-    take: take(`${alive} AND ${earlier}`),
+    takeNew: take(`w.id = :id AND w.alive_until > ${NOW}`),
+    take: take(before),
     refusal: question<{ id: Buffer; owner: Buffer }>(`
       SELECT l.owner, CAST(l.acquired AS CHAR) AS acquired, ${rest}, ${ownTicket} AS ticket,
-        (SELECT COUNT(*) FROM (SELECT 1 FROM ${waiters} AS w WHERE w.id = :id AND ${alive} AND ${earlier} LIMIT ${FAR}) AS a) AS ahead
+        (SELECT COUNT(*) FROM (SELECT 1 FROM ${waiters} AS w WHERE ${before} LIMIT ${FAR}) AS a) AS ahead
       FROM (SELECT 1) AS one LEFT JOIN ${locks} AS l ON l.id = :id`),
 
     leave: question<{ id: Buffer; owner: Buffer }>(
