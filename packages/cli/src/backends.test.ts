@@ -41,8 +41,11 @@ holdfast run --ttl 5s --kill-after 1s job -- sh -c '
   holdfast show job --json | field held
   holdfast list --json | field name
   holdfast run --wait 30s other -- echo "another name is free"
-  holdfast release --force --token "$HOLDFAST_FENCING_TOKEN" job
-  sleep 600'
+  echo "$HOLDFAST_FENCING_TOKEN" > "$SCRATCH/written" && mv "$SCRATCH/written" "$SCRATCH/token"
+  sleep 600' &
+until [ -e "$SCRATCH/token" ]; do sleep 0.1; done
+holdfast release --force --token "$(cat "$SCRATCH/token")" job
+wait $!
 echo "broken: $?"
 holdfast run --wait 30s job -- echo "free again"
 holdfast list --prefix job
@@ -72,7 +75,7 @@ async function runScript(scratch: Scratch, environment: NodeJS.ProcessEnv): Prom
   tool('field', `"${process.execPath}" -e 'const { readFileSync } = require("fs"); ${print}' "$1"`);
   writeFileSync(scratch.path('job.sh'), SCRIPT);
   const { stdout } = await promisify(execFile)('sh', [scratch.path('job.sh')], {
-    env: { ...process.env, ...environment, PATH: `${path}:${process.env.PATH}` },
+    env: { ...process.env, ...environment, SCRATCH: scratch.folder, PATH: `${path}:${process.env.PATH}` },
   });
   return stdout.trim().split('\n');
 }
