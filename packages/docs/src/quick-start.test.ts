@@ -33,6 +33,8 @@ describe('the quick start', () => {
     const lines = first?.code.split('\n\n')[0]?.trim().split('\n') ?? [];
     expect(lines).toHaveLength(3);
     expect(lines.at(-1)).toContain('acquire()');
+    // The first page shows the same.
+    expect(codeBlocks('docs/index.md').at(-1)?.code.trim().split('\n')).toEqual(lines);
   });
 
   it.each(named.map(({ name = '', code }) => [name, code]))(
