@@ -109,7 +109,8 @@ describe('requests', () => {
 
 describe('a connection', () => {
   test('that a server has no room for is refused with a hint at the limit', async () => {
-    await using full = await startZooKeeper({ own: true, config: { maxClientCnxns: 1 } });
+    const full = await startZooKeeper({ own: true, config: { maxClientCnxns: 1 } });
+    onTestFinished(() => full.stop());
     const session = await new Tenant(full.node).session();
     const backend = zookeeperBackend({ url: full.url });
     onTestFinished(() => backend.close());
