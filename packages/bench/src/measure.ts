@@ -59,13 +59,18 @@ export async function measure(
   }));
 }
 
+/** Of each measurement's length, in each process and before it. */
+const WARM_UP = 2;
+
 type Found = [scenario: Scenario, unit: string, value: number][];
 
 async function uncontended(subject: Subject, url: string, { ms }: Effort): Promise<Found> {
   const worker = await SubjectProcess.start(subject, url);
   try {
-    await worker.perform({ kind: 'sequential', ms: ms / 4 });
+    // A process runs slowly at first: its code is compiled while it runs, the more there is of it the longer.
+    await worker.perform({ kind: 'sequential', ms: ms * WARM_UP });
     const sequential = await worker.perform({ kind: 'sequential', ms });
+    await worker.perform({ kind: 'parallel', loops: 100, ms: ms / 2 });
     const parallel = await worker.perform({ kind: 'parallel', loops: 100, ms });
     return [
       ['sequential', 'pairs/s', perSecond(sequential)],
@@ -93,6 +98,13 @@ async function contended(
   const prober = floor === undefined ? undefined : await SubjectProcess.start(floor, url);
   try {
     const waiters = Math.floor(effort.waiters / processes);
+    const warmUp = {
+      kind: 'contended',
+      waiters,
+      ms: effort.ms * WARM_UP,
+      name: `warm-up-${Date.now()}`,
+    } as const;
+    await Promise.all(workers.map((worker) => worker.perform(warmUp)));
     const task = { kind: 'contended', waiters, ms: effort.ms, name: `contended-${Date.now()}` } as const;
     const probing = prober?.perform({ kind: 'probe', ms: effort.ms });
     const findings = await Promise.all(workers.map((worker) => worker.perform(task)));
