@@ -6,6 +6,10 @@ export function quantile(values: readonly number[], share: number): number {
   return sorted[index] ?? Number.NaN;
 }
 
+/** The middle value, or the mean of the two in the middle. NaN for none. */
 export function median(values: readonly number[]): number {
-  return quantile(values, 0.5);
+  const sorted = [...values].sort((a, b) => a - b);
+  const lower = sorted[Math.floor((sorted.length - 1) / 2)];
+  const upper = sorted[Math.floor(sorted.length / 2)];
+  return lower === undefined || upper === undefined ? Number.NaN : (lower + upper) / 2;
 }
