@@ -58,6 +58,8 @@ function define(output: Output, finish: (code: number) => void): Command {
             .split('\n')
             .map(printable)
             .join('\n')
+            // A URL at the wrong place is shown, its password is not.
+            .replace(/(:\/{1,2})[^\s@/]*@/g, '$1…@')
             .replace(/^error:/, 'holdfast:'),
         ),
     })

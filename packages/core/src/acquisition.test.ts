@@ -40,6 +40,15 @@ describe('an acquisition whose answer is lost', () => {
     expect((await b.inspect('k')).held).toBe(false);
   });
 
+  it('leaves nothing when the caller goes in the very tick of the grant', async () => {
+    const { clock, a, b } = await world();
+    const gone = new AbortController();
+    a.on('acquired', () => gone.abort());
+    expect(await outcome(a.lock('k').acquire({ signal: gone.signal }))).toMatchObject({ name: 'AbortError' });
+    await clock.advance(10);
+    expect((await b.inspect('k')).held).toBe(false);
+  });
+
   it('leaves nothing when a try was refused after an attempt that may still arrive', async () => {
     const { clock, flaky, a, b } = await world();
     const held = await b.lock('k').acquire();

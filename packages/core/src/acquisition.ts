@@ -75,7 +75,11 @@ export class Acquisition {
         }),
       );
       loop.then(
-        (hold) => settle(() => resolve(hold)),
+        (hold) => {
+          // Whoever stopped it in the very tick of the grant has an answer already: nobody will give this hold back.
+          if (this.#stopped && hold !== null) this.#engine.inBackground(hold.release().then(() => undefined));
+          settle(() => resolve(hold));
+        },
         (error: unknown) => settle(() => reject(error)),
       );
     });

@@ -60,7 +60,9 @@ export class LockTimeoutError extends HoldfastError {
   readonly holder?: HolderInfo;
 
   constructor(lockName: string, waited: number, holder?: HolderInfo, options: { cause?: unknown } = {}) {
-    const since = holder?.since === undefined ? '' : ` since ${holder.since.toISOString()}`;
+    const at = holder?.since;
+    // Built in a timer: a date that is none must not throw there.
+    const since = at === undefined || Number.isNaN(at.getTime()) ? '' : ` since ${at.toISOString()}`;
     const who =
       holder === undefined
         ? 'others hold it or wait for it'

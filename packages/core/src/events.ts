@@ -1,4 +1,5 @@
 import { type DiagnosticsChannel, diagnosticsChannel } from '#platform';
+import { InvalidArgumentError } from './errors.js';
 import type { LockEvents } from './locks.js';
 
 type Listener<E extends keyof LockEvents> = (event: LockEvents[E]) => void;
@@ -17,6 +18,8 @@ export class Events {
 
   /** Listens until the returned function is called. The same function given twice is called twice. */
   on<E extends keyof LockEvents>(event: E, listener: Listener<E>): () => void {
+    if (!NAMES.includes(event)) throw new InvalidArgumentError('event', event, NAMES.join(', '));
+    if (typeof listener !== 'function') throw new InvalidArgumentError('listener', listener, 'a function');
     const listeners = this.#of(event);
     const own: Listener<E> = (payload) => listener(payload);
     listeners.add(own);
@@ -32,10 +35,11 @@ export class Events {
     if (!this.wanted(event)) return;
     const payload = { at, ...details } as LockEvents[E];
     for (const listener of [...this.#of(event)]) {
+      // A listener's fault is the listener's: it must not turn into a lost lock or a crashed process.
       try {
-        listener(payload);
+        Promise.resolve(listener(payload)).catch(() => undefined);
       } catch {
-        // A listener's fault is the listener's: it must not turn into a lost lock or a crashed process.
+        // As above.
       }
     }
     channels[event].publish(payload);

@@ -2,7 +2,7 @@ import { warn } from '#platform';
 import { Acquisition, type Refusal } from './acquisition.js';
 import type { Duration } from './duration.js';
 import type { Engine } from './engine.js';
-import { LockLostError } from './errors.js';
+import { InvalidArgumentError, LockLostError } from './errors.js';
 import { Handle, type LockHandle } from './handle.js';
 import { type Request, resolveRequest } from './options.js';
 import type { Reentry } from './reentry.js';
@@ -86,6 +86,7 @@ export class Lock implements DistributedLock {
   }
 
   async run<T>(work: (hold: LockHandle) => T | Promise<T>, options?: AcquireOptions): Promise<T> {
+    checkWork(work);
     const request = resolveRequest(options, this.#defaults);
     return this.#runInside(await this.#acquire(request), request, work);
   }
@@ -94,6 +95,7 @@ export class Lock implements DistributedLock {
     work: (hold: LockHandle) => T | Promise<T>,
     options?: Omit<AcquireOptions, 'wait'>,
   ): Promise<{ acquired: true; value: T } | { acquired: false }> {
+    checkWork(work);
     const request = this.#asTry(options);
     const handle = await this.#take(request, 'try');
     if (handle === null) return { acquired: false };
@@ -172,4 +174,9 @@ export class Lock implements DistributedLock {
       new LockLostError(this.name, 'superseded', { detail: 'it was gone at release' })
     );
   }
+}
+
+/** Before anything is sent: a lock is not taken for work that cannot be done. */
+function checkWork(work: unknown): void {
+  if (typeof work !== 'function') throw new InvalidArgumentError('work', work, 'a function');
 }

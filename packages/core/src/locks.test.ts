@@ -50,6 +50,28 @@ describe('close', () => {
 });
 
 describe('events', () => {
+  it('are told to an asynchronous listener, whose rejection breaks nothing', async () => {
+    const { a } = await world();
+    const unhandled: unknown[] = [];
+    const note = (reason: unknown): void => void unhandled.push(reason);
+    process.on('unhandledRejection', note);
+    a.on('acquired', (async () => {
+      throw new Error('listener');
+    }) as () => void);
+    await a.lock('k').acquire();
+    await new Promise((resolve) => setImmediate(resolve));
+    process.off('unhandledRejection', note);
+    expect(unhandled).toEqual([]);
+  });
+
+  it('are asked for by a name that there is, with a function', async () => {
+    const { a } = await world();
+    expect(() => a.on('bogus' as 'lost', () => undefined)).toThrow(/event is "bogus"/);
+    expect(() => a.on('lost', undefined as never)).toThrow(/listener is/);
+    await expect(a.lock('k').run(undefined as never)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+    await expect(createLocks(undefined as never)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+  });
+
   it('tell the story in order; a listener that throws breaks nothing', async () => {
     const { clock, a, b } = await world();
     const log: string[] = [];

@@ -1,10 +1,10 @@
-import type { Diagnosis, LockBackend } from './backend.js';
+import type { Diagnosis, Grant, LockBackend } from './backend.js';
 import { type Clock, systemClock } from './clock.js';
 import { type Duration, parseDuration } from './duration.js';
 import { Engine } from './engine.js';
 import { InvalidArgumentError, LockLostError, UnsupportedError } from './errors.js';
 import { Handle, type LockHandle } from './handle.js';
-import { Hold } from './hold.js';
+import { Hold, type HoldTerms } from './hold.js';
 import { type DistributedLock, Lock, type LockContext, type LockOptions } from './lock.js';
 import { checkName } from './names.js';
 import { DEFAULT_REQUEST, type Request, resolveRequest } from './options.js';
@@ -37,7 +37,10 @@ export interface Locks extends AsyncDisposable {
   diagnose(): Promise<readonly Diagnosis[]>;
   /** Listens; returns the function that stops listening. A listener that throws breaks nothing. */
   on<E extends keyof LockEvents>(event: E, listener: (event: LockEvents[E]) => void): () => void;
-  /** Stops acquisitions, releases every handle still held, closes the connections that it opened. */
+  /**
+   * Stops acquisitions, releases every handle still held, closes the connections that it opened. It does not end the work
+   * that goes on under those handles, nor abort their signals, which tell of loss: end the work first.
+   */
   close(): Promise<void>;
 }
 
@@ -121,6 +124,9 @@ export interface LocksOptions {
  */
 export async function createLocks(backend: LockBackend, options: LocksOptions = {}): Promise<Locks> {
   const { fenceOffset = 0n, unavailableAfter = 60_000, commandTimeout = 5000, clock = systemClock } = options;
+  if (typeof backend?.open !== 'function') {
+    throw new InvalidArgumentError('backend', backend, 'a backend, such as memoryBackend()');
+  }
   if (typeof fenceOffset !== 'bigint') throw new InvalidArgumentError('fenceOffset', fenceOffset, 'a bigint');
   const engine = new Engine(backend, {
     fenceOffset,
@@ -168,6 +174,20 @@ class BackendLocks implements Locks {
         },
       );
     }
+    const adoption = this.#adopt(grant, terms);
+    // `close` waits for it: what it brings must not outlive the instance.
+    engine.inBackground(
+      adoption.then(
+        () => undefined,
+        () => undefined,
+      ),
+    );
+    return adoption;
+  }
+
+  async #adopt(grant: Grant, terms: HoldTerms): Promise<LockHandle> {
+    const engine = this.#engine;
+    const { name } = grant.claim;
     const owner = newOwner();
     let sent = 0;
     try {
@@ -178,6 +198,7 @@ class BackendLocks implements Locks {
       if (adopted === undefined) {
         throw new LockLostError(name, 'superseded', { detail: 'it has gone, or somebody else adopted it' });
       }
+      engine.assertOpen(name);
       const hold = new Hold(engine, adopted, sent, terms);
       hold.start();
       hold.expire();

@@ -45,6 +45,17 @@ describe('serialize and adopt', () => {
     expect((await b.adopt(text)).isHeld()).toBe(true);
   });
 
+  it('in the middle of close() leaves nothing', async () => {
+    const { clock, a, b } = await world();
+    const text = (await b.lock('k').acquire({ ttl: 1000 })).serialize();
+    const adopting = outcome(a.adopt(text));
+    const closing = a.close();
+    await clock.advance(10);
+    await closing;
+    expect(await adopting).toMatchObject({ code: 'LOCKS_CLOSED' });
+    expect((await b.inspect('k')).held).toBe(false);
+  });
+
   it('keeps maxHold', async () => {
     const { clock, a, b } = await world();
     const text = (await a.lock('k').acquire({ ttl: 3000, maxHold: 5000 })).serialize();

@@ -150,7 +150,7 @@ export class RedisBackend implements LockBackend {
           this.#granted(candidate);
           return { claim, fencingToken: BigInt(reply), ttl };
         }
-        const { contended, sign } = refusalFrom(reply);
+        const { contended, sign } = refusalFrom(name, reply);
         if (claim.queue) room.queued(candidate, contended, sentAt, sign);
         else if (!candidate.unsettled) room.remove(candidate);
         return contended;
@@ -362,7 +362,14 @@ function mark(owner: string, token: bigint): string {
 }
 
 /** { holder, held since, position or 0, ms left, the server's clock: a sign of life } */
-function refusalFrom(reply: unknown): { readonly contended: Contended; readonly sign: number } {
+function refusalFrom(name: string, reply: unknown): { readonly contended: Contended; readonly sign: number } {
+  if (!Array.isArray(reply) || reply.length < 5) {
+    throw new BackendError(
+      'BACKEND_REFUSED',
+      `the key of lock ${JSON.stringify(name)} holds what Holdfast did not write; delete it, or use another prefix`,
+      { lockName: name, transient: false },
+    );
+  }
   const [holder, since, position, left, sign] = reply as [string, string, number, number, number];
   const contended = {
     ...(holder === '' ? {} : { holder: { owner: holder, since: new Date(Number(since)) } }),

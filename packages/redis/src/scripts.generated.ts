@@ -806,7 +806,7 @@ return answer
 };
 
 export const release: Script = {
-  sha: 'b2fe95e560800e5822b8de448a4cbcd8a37a3993',
+  sha: 'c2115d4658971d6e78f27ab5ac4b68b24883818f',
   source: `-- Gives back whatever the claim has, the lock or its place in the queue, and nobody else's; then hands the lock to the
 -- next waiter, or wakes it. Release and cancel are one script: a waiter that gives up may have been granted meanwhile.
 --
@@ -923,7 +923,7 @@ if keep > 0 or string.sub(head, 1, 1) == '-' then
 end
 
 local channel, heir = string.match(head, '^.(.*) (%S+)$')
-local sign = string.format('%.0f', redis.call('ZSCORE', KEYS[4], head) - LIVENESS)
+local sign = string.format('%.0f', (redis.call('ZSCORE', KEYS[4], head) or 0) - LIVENESS)
 local token, life = mint(fence, micros)
 redis.call('SET', KEYS[1], heir .. '\\n' .. token .. '\\n' .. millis .. '\\n', 'PX', LIVENESS)
 redis.call('ZREM', KEYS[3], head)

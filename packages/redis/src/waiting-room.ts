@@ -87,6 +87,8 @@ export class WaitingRoom {
 
   /** A message: 'wake <ms until the lock frees> <owner>', or 'grant <token> <sign of life> <owner>'. */
   hear(message: string): void {
+    // Anybody may publish: what is no message of ours must not throw in a handler.
+    if (!/^(wake \d+|grant \d+ -?\d+) \S+$/.test(message)) return;
     const [kind, first = '', ...rest] = message.split(' ');
     const candidate = this.#candidates.get(rest.at(-1) ?? '');
     if (candidate === undefined) return;

@@ -34,7 +34,7 @@ export async function readConfig(file: string, namedBy?: string): Promise<FoundC
   const named = namedBy === undefined ? '' : ` (named by ${namedBy})`;
   if (reader === undefined) {
     throw new ConfigError(
-      `${file}${named} is no config file: its name must end in ${CONFIG_EXTENSIONS.join(', ')}`,
+      `${file.replace(/(:\/{1,2})[^\s@/]*@/g, '$1…@')}${named} is no config file: its name must end in ${CONFIG_EXTENSIONS.join(', ')}`,
     );
   }
   const trusted = await isOurs(file).catch((cause) => {

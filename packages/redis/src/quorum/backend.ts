@@ -213,16 +213,18 @@ export class RedisQuorumBackend implements LockBackend {
     const args = [claim.owner, newOwner, String(fencingToken), ttl];
     const ask = (index: number) => this.#run(index, claim.name, scripts.quorumAdopt, ['lock', 'fence'], args);
     // Two adopters must not get a minority each: the first server that has the grant decides between them.
-    const answers: Promise<unknown>[] = [];
-    for (const index of this.#servers.keys()) {
+    const asked = new Map<number, Promise<unknown>>();
+    for (const [index, server] of this.#servers.entries()) {
+      // One that is away decides nothing now, and waiting for it would take the time of the others.
+      if (!server.link.isReady) continue;
       const answer = ask(index);
-      answers.push(answer);
+      asked.set(index, answer);
       const said = await answer.catch(() => 'silent');
       if (said === 'taken') return undefined;
       if (said === 'mine') break;
     }
-    for (let index = answers.length; index < this.#servers.length; index++) answers.push(ask(index));
-    const adopted = await poll(answers, (tally) =>
+    for (const index of this.#servers.keys()) if (!asked.has(index)) asked.set(index, ask(index));
+    const adopted = await poll([...asked.values()], (tally) =>
       this.#verdict(tally, (said) => said === 'mine', claim.name),
     );
     if (!adopted) return undefined;

@@ -60,7 +60,7 @@ if keep > 0 or string.sub(head, 1, 1) == '-' then
 end
 
 local channel, heir = string.match(head, '^.(.*) (%S+)$')
-local sign = string.format('%.0f', redis.call('ZSCORE', KEYS[4], head) - LIVENESS)
+local sign = string.format('%.0f', (redis.call('ZSCORE', KEYS[4], head) or 0) - LIVENESS)
 local token, life = mint(fence, micros)
 redis.call('SET', KEYS[1], heir .. '\n' .. token .. '\n' .. millis .. '\n', 'PX', LIVENESS)
 redis.call('ZREM', KEYS[3], head)
