@@ -41,6 +41,18 @@ async function counting(): Promise<() => Promise<ReadonlyMap<string, number>>> {
   };
 }
 
+describe('a key that somebody else has written', () => {
+  it('is refused with what to do, at once, and left alone', async () => {
+    await using locks = await open({ url: server.url });
+    await client.set('holdfast:{k}', 'foreign');
+    await expect(locks.lock('k').acquire({ wait: '1m' })).rejects.toMatchObject({
+      code: 'BACKEND_REFUSED',
+      message: expect.stringContaining('use another prefix'),
+    });
+    expect(await client.get('holdfast:{k}')).toBe('foreign');
+  });
+});
+
 describe('times at the server', () => {
   it('ttl-fractional: a fraction of a millisecond is rounded up', async () => {
     await using locks = await open({ url: server.url });
