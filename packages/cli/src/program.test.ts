@@ -57,6 +57,16 @@ describe('usage', () => {
     });
   });
 
+  it.each([
+    ['an option', 64, ['list', '--Url=redis://:S3CRET@h']],
+    ['a command', 64, ['redis://user:S3C/RET@h']],
+    ['a config file', 78, ['list', '--config', 'redis://:S3CRET@h']],
+  ])('a URL given as %s is a complaint without its password', async (_what, code, args) => {
+    const ended = await holdfast(...args);
+    expect(ended.code).toBe(code);
+    expect(ended.err).not.toMatch(/S3C|RET/);
+  });
+
   it('a backend that does not answer is 69', async () => {
     const end = await holdfast('list', '--url', 'sqlite:/dev/null/locks.db');
     expect(end).toMatchObject({ code: 69, err: expect.stringContaining('/dev/null/locks.db') });

@@ -12,7 +12,7 @@ import { type DemoFlags, demo } from './demo/demo.js';
 import { codeOfError, EXIT, messageOf, UsageError } from './exit.js';
 import { type Output, standardOutput } from './output.js';
 import { runUnderLock } from './run/run.js';
-import { printable } from './text.js';
+import { printable, withoutPassword } from './text.js';
 
 /** Runs the program; resolves to its exit code. */
 export async function main(args: readonly string[], output: Output = standardOutput()): Promise<number> {
@@ -56,10 +56,8 @@ function define(output: Output, finish: (code: number) => void): Command {
           text
             .trimEnd()
             .split('\n')
-            .map(printable)
+            .map((line) => withoutPassword(printable(line)))
             .join('\n')
-            // A URL at the wrong place is shown, its password is not.
-            .replace(/(:\/{1,2})[^\s@/]*@/g, '$1…@')
             .replace(/^error:/, 'holdfast:'),
         ),
     })

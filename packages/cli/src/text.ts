@@ -11,6 +11,11 @@ export function printable(text: string): string {
   });
 }
 
+/** A URL that was typed at the wrong place, without its user and password, however they were written. */
+export function withoutPassword(text: string): string {
+  return text.replace(/:\/\/\S*@/g, '://…@');
+}
+
 /** As {@link printable}, in quotes where the text could be taken for something else: empty, with spaces or escapes. */
 export function quoted(text: string): string {
   const safe = printable(text);

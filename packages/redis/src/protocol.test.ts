@@ -385,7 +385,7 @@ describe('hand-over', () => {
     expect(next.fencingToken).toBeGreaterThan(hold.fencingToken);
   });
 
-  it('ends with maxHold as any hold does', async () => {
+  it('ends with maxHold like every hold', async () => {
     await using a = await open({ url: server.url });
     await using b = await open({ url: server.url });
     const hold = await a.lock('job').acquire({ ttl: 60_000 });

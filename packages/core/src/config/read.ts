@@ -33,8 +33,12 @@ export async function readConfig(file: string, namedBy?: string): Promise<FoundC
   const reader = READERS[extension];
   const named = namedBy === undefined ? '' : ` (named by ${namedBy})`;
   if (reader === undefined) {
+    // Nothing of it is shown: a URL has passwords.
+    const what = /:\//.test(file)
+      ? `what was given as a config file${named} is a URL: give it as url`
+      : undefined;
     throw new ConfigError(
-      `${file.replace(/(:\/{1,2})[^\s@/]*@/g, '$1…@')}${named} is no config file: its name must end in ${CONFIG_EXTENSIONS.join(', ')}`,
+      what ?? `${file}${named} is no config file: its name must end in ${CONFIG_EXTENSIONS.join(', ')}`,
     );
   }
   const trusted = await isOurs(file).catch((cause) => {
