@@ -2,6 +2,7 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Results } from '@holdfast/bench';
 import type { Capabilities } from '@holdfast/core';
+import type { ReportRow } from '@holdfast/testbed';
 import { read, root } from './workspace.js';
 
 /** A server, or a group of servers, that locks can be kept on. */
@@ -52,20 +53,8 @@ export interface ConformanceRun {
 }
 
 /** One fault on one backend, as the chaos runner reports it. */
-export interface ChaosRow {
-  readonly backend: string;
-  readonly fault: string;
-  readonly verdict: string;
+export interface ChaosRow extends ReportRow {
   readonly seed: number;
-  readonly injections: number;
-  readonly grants: number;
-  readonly unknown: number;
-  readonly lost: number;
-  readonly violations: number;
-  readonly refused: number;
-  readonly updatesLost: number;
-  readonly inversions: number;
-  readonly longestRecovery: number;
 }
 
 export interface CaseGroup {

@@ -11,12 +11,12 @@ import {
   type LockState,
   MAX_DURATION,
   type Renewal,
-  systemClock,
 } from '@holdfast/core';
 import type { Candidate } from './candidate.js';
 import { Cluster } from './cluster.js';
 import { diagnose } from './diagnose.js';
 import { isReply, toBackendError } from './errors.js';
+import { ALONE, TOMBSTONE } from './host.js';
 import { Keyspace } from './keys.js';
 import { type Confirmation, Link } from './link.js';
 import { LIVENESS, REFRESH_PERIOD } from './liveness.js';
@@ -28,26 +28,12 @@ import type { Servers } from './servers.js';
 import { Single } from './single.js';
 import { WaitingRoom } from './waiting-room.js';
 
-/**
- * How long the tombstone of a claim lives that was given up with a request unanswered, ms: such a request may sit in
- * a buffer on the way for as long as TCP and proxies keep trying.
- */
-const TOMBSTONE = 120_000;
-
 /** Renewals sent in one go, so that ten thousand of them do not hold up the event loop. */
 const BATCH = 1000;
 
 const DEFAULT_CONFIRMATION_TIMEOUT = 500;
 
 type Arguments = readonly (string | number)[];
-
-/** Without a host (a backend used by itself). */
-const ALONE: BackendHost = {
-  clock: systemClock,
-  commandTimeout: 2000,
-  lost: () => undefined,
-  report: () => undefined,
-};
 
 /**
  * Locks on one Redis server, on the master that Sentinel names, or on a cluster.

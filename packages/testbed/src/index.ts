@@ -1,4 +1,5 @@
 export { faultsOf } from './chaos/process-faults.js';
+export type { ReportRow } from './chaos/report.js';
 export type { ChaosFault, ChaosTarget } from './chaos/target.js';
 export { TARGETS } from './chaos/targets/all.js';
 export { type CheckOptions, type CheckResult, checkHistory, type RuleResult } from './history/checker.js';

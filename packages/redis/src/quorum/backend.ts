@@ -9,10 +9,10 @@ import {
   type LockBackend,
   type LockState,
   type Renewal,
-  systemClock,
 } from '@holdfast/core';
 import { diagnose } from '../diagnose.js';
 import { toBackendError } from '../errors.js';
+import { ALONE, TOMBSTONE } from '../host.js';
 import { type Keys, Keyspace } from '../keys.js';
 import { DEFAULT_PREFIX, type SingleTopology } from '../options.js';
 import { listNames } from '../scan.js';
@@ -22,9 +22,6 @@ import { DEFAULT_MAX_TTL, type RedisQuorumOptions, serversOf } from './options.j
 import { count, poll, type Tally } from './poll.js';
 import { Server } from './server.js';
 
-/** As for a single server: a request may sit in a buffer on the way for this long, ms. */
-const TOMBSTONE = 120_000;
-
 /** More than any claim has attempts: the tombstone of a claim that is over altogether. */
 const ALL_ATTEMPTS = 1_000_000_000;
 
@@ -32,13 +29,6 @@ const ALL_ATTEMPTS = 1_000_000_000;
 const RAISES = 8;
 
 const PING_PERIOD = 2000;
-
-const ALONE: BackendHost = {
-  clock: systemClock,
-  commandTimeout: 2000,
-  lost: () => undefined,
-  report: () => undefined,
-};
 
 /** What this instance remembers of a claim, from its first attempt to its release. */
 interface Candidacy {

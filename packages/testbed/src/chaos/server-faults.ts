@@ -26,17 +26,10 @@ export function killed<R extends Served>(
   choose: NodeChoice<R>,
   more: Pick<ChaosFault, 'exclusion' | 'recoverWithin'> = {},
 ): ChaosFault<R> {
-  return {
-    id,
-    description: `${what} is killed with −9, and started again`,
-    touches: 'everybody',
-    ...more,
-    async inject(running, context) {
-      const node = await choose(running, context);
-      await node.kill();
-      return () => node.start();
-    },
-  };
+  const fault = endedAndStarted(id, `${what} is killed with −9, and started again`, choose, (node) =>
+    node.kill(),
+  );
+  return { ...fault, ...more };
 }
 
 /** Ended in its own orderly way, which tells its clients, and started again. */
@@ -46,14 +39,23 @@ export function restarted<R extends Served>(
   choose: NodeChoice<R>,
   more: Pick<ChaosFault, 'exclusion' | 'recoverWithin'> = {},
 ): ChaosFault<R> {
+  const how = `${what} is stopped in its orderly way, and started again`;
+  return { ...endedAndStarted(id, how, choose, (node) => node.stop()), ...more };
+}
+
+function endedAndStarted<R extends Served>(
+  id: string,
+  description: string,
+  choose: NodeChoice<R>,
+  end: (node: ServerNode) => Promise<unknown>,
+): ChaosFault<R> {
   return {
     id,
-    description: `${what} is stopped in its orderly way, and started again`,
+    description,
     touches: 'everybody',
-    ...more,
     async inject(running, context) {
       const node = await choose(running, context);
-      await node.stop();
+      await end(node);
       return () => node.start();
     },
   };
