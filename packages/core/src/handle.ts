@@ -22,7 +22,8 @@ export interface LockHandle extends AsyncDisposable {
   /** Asks the backend whether the lock is still ours. */
   verify(): Promise<boolean>;
   /**
-   * Sets the ttl (default: the present one), counted from now, up or down.
+   * Sets the ttl (default: the present one), counted from now, up or down. Down, the handle goes by it at once; the server
+   * keeps what it promised before, so that a late renewal can never cut a later promise.
    *
    * @throws LockLostError when no longer the owner
    */
