@@ -132,7 +132,7 @@ export class Acquisition {
     }
   }
 
-  async #attempt(sent: number): Promise<Grant | Contended> {
+  #attempt(sent: number): Promise<Grant | Contended> {
     this.#mayLeaveTraces = true;
     // Never longer than the patience with a silent backend: an infinite wait is bounded too.
     const patience = this.#lastAnswerAt + this.#engine.unavailableAfter - sent;

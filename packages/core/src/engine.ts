@@ -100,6 +100,8 @@ export class Engine {
     request: () => Promise<T>,
     timeout = this.requestTimeout,
   ): Promise<T> {
+    // Sent first: what is done from here on, the server need not wait for.
+    const answer = invoke(request);
     return new Promise<T>((resolve, reject) => {
       let settled = false;
       const settle = (): boolean => {
@@ -113,7 +115,7 @@ export class Engine {
         if (settle()) reject(this.#unanswered(what, lockName, timeout));
       };
       const timer = this.clock.setTimer(timeout, expire, { keepAlive: true });
-      invoke(request).then(
+      answer.then(
         (value) => void (settle() && resolve(value)),
         (error: unknown) => void (settle() && reject(this.asError(what, lockName, error))),
       );
@@ -268,6 +270,10 @@ export function isTransient(error: unknown): boolean {
 }
 
 /** A backend that throws instead of rejecting is treated alike. */
-async function invoke<T>(request: () => Promise<T>): Promise<T> {
-  return request();
+function invoke<T>(request: () => Promise<T>): Promise<T> {
+  try {
+    return Promise.resolve(request());
+  } catch (error) {
+    return Promise.reject(error);
+  }
 }

@@ -42,12 +42,17 @@ export interface LockHandle extends AsyncDisposable {
 export class Handle implements LockHandle {
   readonly #engine: Engine;
   readonly #hold: Hold;
+  readonly #limit: number;
   #released = false;
 
-  constructor(engine: Engine, hold: Hold) {
+  /**
+   * @param limit when a re-entrant call's own `maxHold` ends the hold, unless this handle has been released by then
+   */
+  constructor(engine: Engine, hold: Hold, limit = Infinity) {
     this.#engine = engine;
     this.#hold = hold;
-    hold.share();
+    this.#limit = limit;
+    hold.share(limit);
   }
 
   get name(): string {
@@ -102,11 +107,11 @@ export class Handle implements LockHandle {
     if (!this.#released) {
       this.#released = true;
       // A re-entrant hold goes back to the server with the last handle.
-      if (!this.#hold.unshare()) return this.#hold.isHeld();
+      if (!this.#hold.unshare(this.#limit)) return this.#hold.isHeld();
     } else if (this.#hold.state !== 'unreleased') {
       return false;
     }
-    return this.#hold.release();
+    return await this.#hold.release();
   }
 
   serialize(): string {

@@ -21,6 +21,8 @@ const ESCAPES: Readonly<Record<string, string>> = { '%': '%25', '{': '%7B', '}':
 export class Keyspace {
   /** What every key and channel of ours begins with. */
   readonly root: string;
+  /** The keys of the name that was asked for last: whoever takes a lock gives it back. */
+  #last: { readonly name: string; readonly keys: Keys } | undefined;
 
   /**
    * @param prefix isolates tenants
@@ -31,14 +33,17 @@ export class Keyspace {
   }
 
   keys(name: string): Keys {
+    if (this.#last?.name === name) return this.#last.keys;
     const lock = this.lock(name);
-    return {
+    const keys = {
       lock,
       fence: `${lock}:fence`,
       queue: `${lock}:queue`,
       alive: `${lock}:alive`,
       forced: `${lock}:forced`,
     };
+    this.#last = { name, keys };
+    return keys;
   }
 
   lock(name: string): string {
