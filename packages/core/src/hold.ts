@@ -29,11 +29,15 @@ export type HoldTerms = Pick<Request, 'renew' | 'maxHold' | 'minHold'>;
 /** One hold of a lock: its validity, its loss, its renewal, its end. Several handles may share it by re-entry. */
 export class Hold {
   readonly #engine: Engine;
-  readonly minHold: number;
   readonly renew: boolean;
   readonly #grantedAt: number;
-  /** When `maxHold` ends it. */
-  readonly #maxEnd: number;
+  /** When its own `maxHold` ends it. */
+  readonly #ownEnd: number;
+  /** When each re-entrant call with a `maxHold` of its own that has not been left yet has to be over. */
+  readonly #limits: number[] = [];
+  /** The earliest of all these. */
+  #maxEnd: number;
+  #minHold: number;
   #grant: Grant;
   #state: State = 'held';
   #validUntil = 0;
@@ -58,9 +62,10 @@ export class Hold {
     this.#engine = engine;
     this.#grant = grant;
     this.renew = terms.renew;
-    this.minHold = terms.minHold;
+    this.#minHold = terms.minHold;
     this.#grantedAt = engine.clock.now();
-    this.#maxEnd = this.#grantedAt + terms.maxHold;
+    this.#ownEnd = this.#grantedAt + terms.maxHold;
+    this.#maxEnd = this.#ownEnd;
     const validFor = grant.validFor ?? grant.ttl;
     this.#confirm(grant.from ?? sent, validFor);
     if (terms.renew && validFor < grant.ttl)
@@ -93,6 +98,15 @@ export class Hold {
 
   get state(): State {
     return this.#state;
+  }
+
+  /** Its holder gave it back, or on: nothing is left here to take again. One that was lost is not of these. */
+  get isGivenUp(): boolean {
+    return this.#state !== 'held' && this.#error === undefined;
+  }
+
+  get minHold(): number {
+    return this.#minHold;
   }
 
   get lostError(): LockLostError | undefined {
@@ -149,14 +163,33 @@ export class Hold {
     return this.#state === 'held' && !this.#overdue();
   }
 
-  /** One more handle shares it. */
-  share(): void {
+  /** One more handle shares it; the hold is over at `limit` unless that handle has been released by then. */
+  share(limit: number): void {
     this.#handles++;
+    if (limit === Infinity) return;
+    this.#limits.push(limit);
+    this.#limit();
   }
 
   /** One handle less; true when it was the last. */
-  unshare(): boolean {
+  unshare(limit: number): boolean {
+    if (limit !== Infinity) {
+      // A limit that went by before anybody looked has ended the hold: it is not taken back with the handle.
+      this.isHeld();
+      this.#limits.splice(this.#limits.indexOf(limit), 1);
+      this.#limit();
+    }
     return --this.#handles <= 0;
+  }
+
+  #limit(): void {
+    this.#maxEnd = Math.min(this.#ownEnd, ...this.#limits);
+    this.#engine.watchdog.reschedule(this);
+  }
+
+  /** The tail that is left at the end is the longest that any of its acquisitions wished for. */
+  leaveAtLeast(minHold: number): void {
+    this.#minHold = Math.max(this.#minHold, minHold);
   }
 
   /** The watchdog sent a renewal: unless an answer changes that, the next is due an interval later. */
@@ -230,7 +263,7 @@ export class Hold {
 
   /** Sets the ttl, counted from the send. Asks again while the outcome is unknown and validity lasts. */
   async extend(ttl: number): Promise<void> {
-    this.#assertOurs();
+    this.assertOurs();
     const { clock } = this.#engine;
     const wanted = effectiveTtl(ttl, this.#engine.capabilities.ttl);
     const deadline = clock.now() + this.#engine.commandTimeout;
@@ -244,18 +277,18 @@ export class Hold {
           throw this.#engine.asError('extend', this.claim.name, renewal.error);
         return this.#extended(renewal, sent);
       } catch (error) {
-        this.#assertOurs();
+        this.assertOurs();
         const pause = backoff(failures);
         if (!isTransient(error) || clock.now() + pause >= deadline) throw error;
         await sleep(clock, pause, undefined, { keepAlive: true });
-        this.#assertOurs();
+        this.assertOurs();
       }
     }
   }
 
   #extended(renewal: Exclude<Renewal, { renewed: 'unknown' }>, sent: number): void {
     if (!renewal.renewed) this.lose(renewal.reason ?? 'superseded');
-    this.#assertOurs();
+    this.assertOurs();
     if (!renewal.renewed) return;
     this.#generation++;
     this.#grant = { ...this.#grant, ttl: renewal.ttl };
@@ -267,7 +300,7 @@ export class Hold {
   }
 
   /** Throws the reason why it is no longer ours, if it is not. */
-  #assertOurs(): void {
+  assertOurs(): void {
     if (this.#state === 'held' && !this.#overdue()) return;
     if (this.#error !== undefined) throw this.#error;
     const detail = this.#state === 'detached' ? 'it was serialized and goes on elsewhere' : 'it was released';
@@ -333,7 +366,7 @@ export class Hold {
 
   /** Renewal stops here, the hold goes on: whoever adopts it has a full ttl from now, as far as the backend answers. */
   detach(): void {
-    this.#assertOurs();
+    this.assertOurs();
     this.#end('detached');
     const { backend } = this.#engine;
     const grant = this.#grant;
@@ -352,7 +385,7 @@ export class Hold {
 
   /** What `minHold` leaves behind: counted from when the grant was known here, which is after the server made it. */
   #tail(): { readonly keepFor?: number } | undefined {
-    const keepFor = this.minHold - (this.#engine.clock.now() - this.#grantedAt);
+    const keepFor = this.#minHold - (this.#engine.clock.now() - this.#grantedAt);
     return keepFor > 0 ? { keepFor } : undefined;
   }
 

@@ -4,6 +4,7 @@ import type { Duration } from './duration.js';
 import type { Engine } from './engine.js';
 import { InvalidArgumentError, LockLostError } from './errors.js';
 import { Handle, type LockHandle } from './handle.js';
+import type { Hold } from './hold.js';
 import { type Request, resolveRequest } from './options.js';
 import type { Reentry } from './reentry.js';
 
@@ -17,7 +18,13 @@ export interface LockOptions {
   readonly maxHold?: Duration;
   /** After release the name stays taken until this long after acquisition. Default none. */
   readonly minHold?: Duration;
-  /** Inside `run`'s callback, acquiring the same name again returns at once. Needed on both calls. Default false. */
+  /**
+   * Inside `run`'s callback, acquiring the same name again returns at once. Needed on both calls. Default false.
+   *
+   * It stays one lock: the inner call may lengthen its ttl and its `minHold` (counted from the grant), and a `maxHold` of
+   * its own, counted from the inner call, ends the whole hold if it comes before the inner release. `renew` and `metadata`
+   * are those of the outer call.
+   */
   readonly reentrant?: boolean;
   /** Up to 1 KiB of UTF-8, shown by `inspect()`. */
   readonly metadata?: string;
@@ -78,7 +85,7 @@ export class Lock implements DistributedLock {
   }
 
   async acquire(options?: AcquireOptions): Promise<LockHandle> {
-    return this.#acquire(resolveRequest(options, this.#defaults));
+    return await this.#acquire(resolveRequest(options, this.#defaults));
   }
 
   async tryAcquire(options?: Omit<AcquireOptions, 'wait'>): Promise<LockHandle | null> {
@@ -126,13 +133,17 @@ export class Lock implements DistributedLock {
     return hold === null ? null : new Handle(engine, hold);
   }
 
-  /** The holder takes it once more: counted, with the same owner and token. It may lengthen the ttl, never shorten it. */
-  async #reenter(hold: Handle['hold'], request: Request): Promise<Handle> {
-    if (!hold.isHeld())
-      throw hold.lostError ?? new LockLostError(this.name, 'superseded', { detail: 'it was released' });
-    const handle = new Handle(this.#context.engine, hold);
+  /**
+   * The holder takes it once more: counted, with the same owner and token. It may lengthen the ttl and the tail, never
+   * shorten them; a `maxHold` of its own limits the hold while this handle lives.
+   */
+  async #reenter(hold: Hold, request: Request): Promise<Handle> {
+    hold.assertOurs();
+    const { engine } = this.#context;
+    const handle = new Handle(engine, hold, engine.clock.now() + request.maxHold);
     try {
       if (request.ttlGiven && request.ttl > hold.ttl) await hold.extend(request.ttl);
+      hold.leaveAtLeast(request.minHold);
       return handle;
     } catch (error) {
       await handle[Symbol.asyncDispose]();

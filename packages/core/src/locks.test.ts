@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { createLocks } from './locks.js';
 import { memoryBackend } from './memory/backend.js';
+import { FlakyBackend } from './testing/flaky-backend.js';
 import { outcome, world } from './testing/world.js';
 
 describe('close', () => {
@@ -46,6 +47,43 @@ describe('close', () => {
     await closing;
     await clock.advance(30_000);
     expect(clock.timers).toBe(0);
+  });
+});
+
+describe('a backend object', () => {
+  it('serves one Locks: the close of a second would take the connection of the first', async () => {
+    const backend = memoryBackend();
+    const locks = await createLocks(backend);
+    await expect(createLocks(backend)).rejects.toMatchObject({
+      code: 'INVALID_ARGUMENT',
+      argument: 'backend',
+      message: expect.stringContaining('a backend object of its own for each createLocks()'),
+    });
+    expect((await locks.lock('k').acquire()).isHeld()).toBe(true);
+    await locks.close();
+  });
+
+  it('is not opened again: neither once it was closed, nor while the first opens it, nor after that failed', async () => {
+    const again = { code: 'INVALID_ARGUMENT', argument: 'backend' };
+    const closed = memoryBackend();
+    await (await createLocks(closed)).close();
+    await expect(createLocks(closed)).rejects.toMatchObject(again);
+
+    const opening = memoryBackend();
+    const first = createLocks(opening);
+    await expect(createLocks(opening)).rejects.toMatchObject(again);
+    await (await first).close();
+
+    const flaky = new FlakyBackend(memoryBackend());
+    flaky.next('open', 'deny');
+    await expect(createLocks(flaky.backend)).rejects.toMatchObject({ code: 'BACKEND_REFUSED' });
+    await expect(createLocks(flaky.backend)).rejects.toMatchObject(again);
+  });
+
+  it('is still free when another argument was wrong', async () => {
+    const backend = memoryBackend();
+    await expect(createLocks(backend, { defaults: { ttl: -1 } })).rejects.toMatchObject({ argument: 'ttl' });
+    await (await createLocks(backend)).close();
   });
 });
 

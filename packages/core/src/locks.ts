@@ -117,6 +117,9 @@ export interface LocksOptions {
   readonly clock?: Clock;
 }
 
+/** Backends that have been opened: what is theirs (connection, subscriptions, timers) goes with the locks that opened them. */
+const opened = new WeakSet<LockBackend>();
+
 /**
  * Locks on a backend: opens and checks it first.
  *
@@ -135,6 +138,14 @@ export async function createLocks(backend: LockBackend, options: LocksOptions = 
     clock,
   });
   const defaults = resolveRequest(options.defaults, DEFAULT_REQUEST);
+  if (opened.has(backend)) {
+    throw new InvalidArgumentError(
+      'backend',
+      'one that was opened before',
+      'a backend object of its own for each createLocks(), made anew for another try too; to share a connection, give the same client to several',
+    );
+  }
+  opened.add(backend);
   await engine.open();
   return new BackendLocks(engine, defaults);
 }

@@ -18,10 +18,15 @@ interface Frame {
 export class Reentry {
   readonly #chain = createChainStorage<Frame>();
 
-  /** The innermost `run` of that name that the caller is inside of. */
+  /**
+   * The innermost `run` of that name that the caller is inside of. One whose hold was given up early is none: its caller
+   * has nothing any more that it could take again.
+   */
   find(name: string): { readonly hold: Hold; readonly reentrant: boolean } | undefined {
     let frame = this.#chain.getStore();
-    while (frame !== undefined && !(frame.inside && frame.name === name)) frame = frame.outer;
+    while (frame !== undefined && !(frame.inside && frame.name === name && !frame.hold.isGivenUp)) {
+      frame = frame.outer;
+    }
     return frame;
   }
 
