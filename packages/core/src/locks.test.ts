@@ -130,7 +130,33 @@ describe('events', () => {
   });
 });
 
+it('a token that no hold can have is not asked for', async () => {
+  const { a, flaky } = await world();
+  await a.lock('k').acquire();
+  for (const fencingToken of [-1n, 2n ** 63n, 10n ** 40n])
+    expect(await a.forceRelease('k', { fencingToken })).toBe(false);
+  expect(flaky.count('forceRelease')).toBe(0);
+});
+
 describe('fenceOffset', () => {
+  it.each([-1n, 2n ** 62n + 1n, 2n ** 63n - 1n, 5])(
+    'refuses %s: tokens would leave 64 bits',
+    async (fenceOffset) => {
+      await expect(world({ fenceOffset: fenceOffset as bigint })).rejects.toMatchObject({
+        code: 'INVALID_ARGUMENT',
+        argument: 'fenceOffset',
+        message: expect.stringContaining('from 0n to 2n ** 62n'),
+      });
+    },
+  );
+
+  it('may be as much as 2^62: the tokens still fit 64 bits', async () => {
+    const { a } = await world({ fenceOffset: 2n ** 62n });
+    const { fencingToken } = await a.lock('k').acquire();
+    expect(fencingToken).toBeGreaterThan(2n ** 62n);
+    expect(fencingToken).toBeLessThan(2n ** 63n);
+  });
+
   it('is added to every token that callers see, and taken off what they give', async () => {
     const { a, b } = await world({ fenceOffset: 10n ** 17n });
     const hold = await a.lock('k').acquire();

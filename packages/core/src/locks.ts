@@ -10,6 +10,7 @@ import { checkName } from './names.js';
 import { DEFAULT_REQUEST, type Request, resolveRequest } from './options.js';
 import { newOwner } from './owner.js';
 import { Reentry } from './reentry.js';
+import { isToken, MAX_FENCE_OFFSET } from './token.js';
 import { unpack } from './transfer.js';
 
 /** The locks of one backend: everything starts here. */
@@ -107,7 +108,7 @@ export interface LockEvents {
 export interface LocksOptions {
   /** Defaults of every acquisition: any `AcquireOptions` except `signal`. */
   readonly defaults?: LockOptions & { readonly wait?: Duration };
-  /** Added to every fencing token, for moving to another backend or restoring one. Default 0n. */
+  /** Added to every fencing token, for moving to another backend or restoring one: 0n to 2^62. Default 0n. */
   readonly fenceOffset?: bigint;
   /** Gives up an acquisition after this long without any answer from the backend. Default 60 s. */
   readonly unavailableAfter?: Duration;
@@ -123,6 +124,8 @@ const opened = new WeakSet<LockBackend>();
 /**
  * Locks on a backend: opens and checks it first.
  *
+ * @param backend an object of its own for each call: `close` closes it for good. To share a connection, give the same
+ *   client to several backend objects
  * @throws BackendError when the backend cannot be reached or refuses; InvalidArgumentError
  */
 export async function createLocks(backend: LockBackend, options: LocksOptions = {}): Promise<Locks> {
@@ -130,7 +133,9 @@ export async function createLocks(backend: LockBackend, options: LocksOptions = 
   if (typeof backend?.open !== 'function') {
     throw new InvalidArgumentError('backend', backend, 'a backend, such as memoryBackend()');
   }
-  if (typeof fenceOffset !== 'bigint') throw new InvalidArgumentError('fenceOffset', fenceOffset, 'a bigint');
+  if (typeof fenceOffset !== 'bigint' || fenceOffset < 0n || fenceOffset > MAX_FENCE_OFFSET) {
+    throw new InvalidArgumentError('fenceOffset', fenceOffset, 'a bigint from 0n to 2n ** 62n');
+  }
   const engine = new Engine(backend, {
     fenceOffset,
     unavailableAfter: parseDuration(unavailableAfter, 'unavailableAfter'),
@@ -257,6 +262,8 @@ class BackendLocks implements Locks {
       throw new InvalidArgumentError('expected.fencingToken', token, 'a bigint');
     }
     const stored = token === undefined ? undefined : token - this.#engine.fenceOffset;
+    // No hold has it, so there is nothing to ask; some backends could not even be asked.
+    if (stored !== undefined && !isToken(stored)) return false;
     return this.#engine.persist('force release', name, () => this.#engine.backend.forceRelease(name, stored));
   }
 

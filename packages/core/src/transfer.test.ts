@@ -70,6 +70,13 @@ describe('serialize and adopt', () => {
     await expect(a.adopt(text as string)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
   });
 
+  it('refuses a token that does not fit 64 bits', async () => {
+    const { a } = await world();
+    const parcel = JSON.parse(Buffer.from((await a.lock('k').acquire()).serialize(), 'base64url').toString());
+    const text = Buffer.from(JSON.stringify({ ...parcel, token: '9'.repeat(19) })).toString('base64url');
+    await expect(a.adopt(text)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+  });
+
   it('refuses a hold of another prefix', async () => {
     const { a } = await world();
     const other = await createLocks(memoryBackend({ prefix: 'other' }));

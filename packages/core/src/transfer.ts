@@ -3,6 +3,7 @@ import { MAX_DURATION } from './duration.js';
 import { InvalidArgumentError } from './errors.js';
 import type { Hold, HoldTerms } from './hold.js';
 import { checkMetadata, checkName } from './names.js';
+import { isToken } from './token.js';
 
 /** A hold on its way to another process. */
 export interface Parcel {
@@ -53,7 +54,8 @@ export function unpack(backend: LockBackend, serialized: unknown, wall: number):
   }
   const { name, owner, metadata, token, ttl, renew, minHold, maxHoldLeft, at } = parcel;
   if (typeof owner !== 'string' || !OWNER.test(owner)) throw malformed(serialized);
-  if (typeof token !== 'string' || !/^\d{1,19}$/.test(token)) throw malformed(serialized);
+  if (typeof token !== 'string' || !/^\d{1,19}$/.test(token) || !isToken(BigInt(token)))
+    throw malformed(serialized);
   if (!isSpan(ttl) || ttl <= 0 || !isSpan(minHold) || !isSpan(at) || typeof renew !== 'boolean')
     throw malformed(serialized);
   if (maxHoldLeft !== undefined && typeof maxHoldLeft !== 'number') throw malformed(serialized);

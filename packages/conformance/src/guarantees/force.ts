@@ -43,6 +43,15 @@ export const force: Guarantee = {
       expect((await t.inspect(name)).held).toBe(false);
     },
 
+    async 'a token that no hold can have is refused without an error'(t) {
+      const a = await t.open();
+      const hold = await a.acquire(t.name(), { ttl: t.physics.longTtl() });
+      for (const fencingToken of [-1n, 0n, 2n ** 63n - 1n, 2n ** 63n, 2n ** 64n, 10n ** 40n]) {
+        expect(await t.observer.locks.forceRelease(hold.name, { fencingToken })).toBe(false);
+      }
+      expect(await hold.verify()).toBe(true);
+    },
+
     async 'the queue stays, and its head is granted'(t) {
       const [a, b, c] = await t.trio();
       const name = t.name();

@@ -38,7 +38,7 @@ export interface HoldfastConfig {
   readonly zookeeper?: BackendSection;
   /** Defaults of every acquisition. */
   readonly defaults?: LockOptions & { readonly wait?: Duration };
-  /** Added to every fencing token. A string or a number where bigints cannot be written (JSON, YAML). Default 0. */
+  /** Added to every fencing token, 0 to 2^62. A string or a number where bigints cannot be written (JSON, YAML). Default 0. */
   readonly fenceOffset?: bigint | number | string;
   /** Gives up an acquisition after this long without any answer from the backend. Default 60 s. */
   readonly unavailableAfter?: Duration;

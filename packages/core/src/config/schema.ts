@@ -28,7 +28,7 @@ const TOP = {
   $schema: values.anything,
   backend: values.text,
   defaults: DEFAULTS,
-  fenceOffset: values.bigint,
+  fenceOffset: values.fenceOffset,
   unavailableAfter: values.duration({}),
   commandTimeout: values.duration({}),
 };

@@ -1,5 +1,6 @@
 import * as v from 'valibot';
 import { type DurationLimits, MAX_DURATION, parseDuration } from '../duration.js';
+import { MAX_FENCE_OFFSET } from '../token.js';
 
 /**
  * What a key of a configuration may hold: each says so itself, as the end of `must be …`, and never shows the value,
@@ -47,9 +48,9 @@ export const flag = mustBe(
   ),
 );
 
-/** A signed 64-bit integer as bigint; a number only while it is exact. */
-export const bigint = mustBe(
-  'a whole number that fits 64 bits; above 2^53 write it as a string',
+/** What `fenceOffset` may be, as bigint; a number only while it is exact. */
+export const fenceOffset = mustBe(
+  'a whole number from 0 to 2^62; above 2^53 write it as a string',
   v.pipe(
     v.union([
       v.bigint(),
@@ -60,12 +61,12 @@ export const bigint = mustBe(
       ),
       v.pipe(
         v.string(),
-        v.regex(/^-?\d{1,19}$/),
+        v.regex(/^\d{1,19}$/),
         v.transform((value) => BigInt(value)),
       ),
     ]),
-    v.minValue(-(2n ** 63n)),
-    v.maxValue(2n ** 63n - 1n),
+    v.minValue(0n),
+    v.maxValue(MAX_FENCE_OFFSET),
   ),
 );
 
