@@ -227,6 +227,28 @@ it('shows a key without its escapes', async () => {
 });
 
 it.each([
+  ['a comma too many', '{\n  "backend": "redis",\n}', 'PropertyNameExpected at line 3, column 1'],
+  ['a comma too few', '{\n  "backend": "redis"\n  "redis": {}\n}', 'CommaExpected at line 3, column 3'],
+  [
+    'a quote that is not closed',
+    '{\r\n  "backend": "hunter2,\r\n  "redis": 1 }',
+    'UnexpectedEndOfString at line 2, column 14',
+  ],
+  ['a comment', '{ "backend": "redis" } // hunter2', 'InvalidCommentToken at line 1, column 24'],
+  ['names without quotes', '\uFEFF{ backend: "redis" }', 'InvalidSymbol at line 1, column 3'],
+  ['quotes of the wrong kind', '{\n\n"backend": \'hunter2\' }', 'InvalidSymbol at line 3, column 12'],
+  ['a word that is no value', '[1, hunter2]', 'InvalidSymbol at line 1, column 5'],
+  ['an end that is missing', '{\n  "backend": "redis"\n', 'CloseBraceExpected at line 3, column 1'],
+  ['nothing at all', '', 'ValueExpected at line 1, column 1'],
+])('names line and column of a fault in JSON: %s', async (_what, text, place) => {
+  const file = write('holdfast.config.json', text);
+  enter('.');
+  const error: unknown = await findConfig().catch((reason: unknown) => reason);
+  expect(error).toMatchObject({ code: 'CONFIG', message: `${file} is not valid JSON: ${place}` });
+  expect(inspect(error, { depth: 9 })).not.toContain('hunter2');
+});
+
+it.each([
   ['json', '{ "backend": "redis", "redis": { "password": "hunter2" oops } }'],
   ['yaml', 'backend: redis\nredis:\n  password: "hunter2" oops\n'],
 ])('says where broken %s is broken, and quotes nothing of it', async (extension, text) => {

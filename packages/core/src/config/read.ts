@@ -1,6 +1,7 @@
 import { lstat, readFile, stat } from 'node:fs/promises';
 import { dirname, extname } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import type { ParseError } from 'jsonc-parser';
 import { ConfigError } from '../errors.js';
 import { complaint } from './complaint.js';
 import type { FoundConfig, Origin } from './config.js';
@@ -108,10 +109,21 @@ async function readJson(file: string, origin: Origin): Promise<unknown> {
   try {
     return JSON.parse(text);
   } catch {
-    // V8's own message quotes the text around the fault, which may be a password; YAML's parser knows the place.
-    const { error } = await parseYaml(text);
-    throw complaint(origin, '', `is not valid JSON${error === undefined ? '' : `: fault at ${error.place}`}`);
+    // V8's own message quotes the text around the fault, which may be a password, and does not always tell the place.
+    throw complaint(origin, '', `is not valid JSON${await jsonFault(text)}`);
   }
+}
+
+/** The first fault, and its place: its kind is named by a code, which quotes nothing. */
+async function jsonFault(text: string): Promise<string> {
+  const { parse, printParseErrorCode } = await import('jsonc-parser');
+  const faults: ParseError[] = [];
+  parse(text, faults, { disallowComments: true });
+  const [fault] = faults;
+  if (fault === undefined) return '';
+  const lines = text.slice(0, fault.offset).split(/\r\n|\r|\n/);
+  const column = (lines.at(-1) ?? '').length + 1;
+  return `: ${printParseErrorCode(fault.error)} at line ${lines.length}, column ${column}`;
 }
 
 async function readYaml(file: string, origin: Origin): Promise<unknown> {
