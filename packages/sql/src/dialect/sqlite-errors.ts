@@ -20,7 +20,10 @@ export function sqliteError(error: unknown, where: string): Error {
       },
     );
   }
-  if (/^SQLITE_(READONLY|CANTOPEN|PERM|AUTH|NOTADB|CORRUPT|ERROR|SCHEMA|MISMATCH)/.test(code)) {
+  if (
+    /^SQLITE_(READONLY|CANTOPEN|PERM|AUTH|NOTADB|CORRUPT|ERROR|SCHEMA|MISMATCH)/.test(code) ||
+    NO_FOLDER.test(code)
+  ) {
     return new BackendError('BACKEND_REFUSED', `${where} cannot be used: ${said}${advice(code, said)}`, {
       cause: error,
     });
@@ -32,12 +35,15 @@ function advice(code: string, said: string): string {
   if (/no such (table|column)/.test(said)) {
     return '; the schema is missing or old: run `holdfast migrate`, or leave `migrate` on';
   }
-  if (/^SQLITE_(READONLY|CANTOPEN|PERM)/.test(code)) {
+  if (/^SQLITE_(READONLY|CANTOPEN|PERM)/.test(code) || NO_FOLDER.test(code)) {
     return '; this user must be able to write the file and its folder';
   }
   if (/^SQLITE_(NOTADB|CORRUPT)/.test(code)) return '; it is not a sound SQLite database';
   return '';
 }
+
+/** What is said of a folder that cannot be made or entered. */
+const NO_FOLDER = /^NODE_(EACCES|EPERM|EROFS|ENOTDIR|EEXIST|ENAMETOOLONG)$/;
 
 function codeOf(error: unknown): string {
   if (!(error instanceof Error)) return '';
