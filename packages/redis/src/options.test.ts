@@ -49,6 +49,16 @@ it.each([
   );
 });
 
+it.each([
+  'redis://h/hunter2',
+  'redis+sentinel://h1/master/hunter2',
+  'redis+quorum://h1/hunter2',
+  'redis://u:hunter2/rest@h',
+  'redis+sentinel://u:hunter2/rest@h/master',
+])('%s is refused without its word, which may be a password', (url) => {
+  expect(() => topologyOf({ url })).toThrow(/^(?!.*hunter2)redis: /);
+});
+
 it('a url with a password is not repeated in what is wrong with it', () => {
   expect(() => topologyOf({ url: 'redis://u:hunter2@h1,h2/0' })).toThrow(/^(?!.*hunter2)/);
   expect(topologyOf({ url: 'redis://u:hunter2@h1' }).target).toBe('h1:6379');

@@ -267,13 +267,23 @@ export function parseUrl(url: string): ParsedUrl {
 
 function hostOf(text: string, standard: number): NodeAddress {
   const match = /^(?:\[([^\]]+)\]|([^:]+))(?::(\d+))?$/.exec(text.trim());
-  if (match === null) throw new ConfigError(`redis: ${JSON.stringify(text)} is not a host and port`);
+  if (match === null) {
+    // It is not repeated: a password that was not percent-encoded may end in it.
+    throw new ConfigError(
+      'redis: one of the hosts is not a host and port, such as h1:6379; user and password have to be percent-encoded',
+    );
+  }
   return { host: match[1] ?? match[2] ?? '', port: match[3] === undefined ? standard : Number(match[3]) };
 }
 
 function dbOf(part: string | undefined): number {
   if (part === undefined) return 0;
-  if (!/^\d+$/.test(part)) throw new ConfigError(`redis: ${JSON.stringify(part)} is not a database number`);
+  if (!/^\d+$/.test(part)) {
+    // It is not repeated: it may be a password at the wrong place.
+    throw new ConfigError(
+      'redis: what follows the host is not a database number, such as redis://host/0; a password stands before it, as redis://:PASSWORD@host',
+    );
+  }
   return Number(part);
 }
 
