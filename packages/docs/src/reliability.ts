@@ -1,5 +1,5 @@
 import { basename } from 'node:path';
-import { type ChaosTarget, faultsOf, TARGETS } from '@holdfast/testbed';
+import { type ChaosTarget, faultsOf, matrixOf, TARGETS } from '@holdfast/testbed';
 import { findCases } from './cases.js';
 import { type ChaosRow, data, TITLES, type Topology } from './data.js';
 import { sourceLink, table } from './markdown.js';
@@ -20,7 +20,7 @@ function matrix(): string {
   return TARGETS.map((target) => {
     const own = rows.filter(({ backend }) => backend === target.id);
     const title = TITLES[target.id as Topology] ?? target.description;
-    return `### ${title}\n\n${faultTable(target, own)}`;
+    return `### ${title}\n\n${faultTable(target, own)}${inapplicable(target)}`;
   }).join('\n\n');
 }
 
@@ -48,6 +48,17 @@ function faultTable(target: ChaosTarget, rows: readonly ChaosRow[]): string {
     return [`\`${id}\``, description, ...counts, promise, `${verdict}, seed ${seed}`];
   });
   return table(head, body);
+}
+
+/** What other topologies are put under and this one is not, with the reason; kinds with the same reason together. */
+function inapplicable(target: ChaosTarget): string {
+  const kinds = new Map<string, string[]>();
+  for (const { kind, reason } of matrixOf(target)) {
+    if (reason !== undefined) kinds.set(reason, [...(kinds.get(reason) ?? []), kind]);
+  }
+  if (kinds.size === 0) return '';
+  const lines = [...kinds].map(([reason, of]) => `- ${of.join('; ')}: ${reason}.`);
+  return `\n\nDoes not apply:\n\n${lines.join('\n')}`;
 }
 
 /** The pictures that the chaos runner drew: `docs/data/timelines/BACKEND--FAULT.svg`. */

@@ -1,3 +1,4 @@
+export { matrixOf } from './chaos/matrix.js';
 export { faultsOf } from './chaos/process-faults.js';
 export type { ReportRow } from './chaos/report.js';
 export type { ChaosFault, ChaosTarget } from './chaos/target.js';

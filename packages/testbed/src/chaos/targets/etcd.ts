@@ -95,7 +95,7 @@ export const etcdCluster: ChaosTarget<Running> = {
     REVOKED,
     isolated('leader-isolated', 'the leader', leaderOf),
     isolated('member-isolated', 'a member', anyNode),
-    ...wireFaults('worker').filter(({ id }) => id === 'partition' || id === 'answers-dropped'),
+    ...wireFaults('worker'),
   ],
   start: async ({ workers }) => wired(await startEtcdCluster({ own: true, partitionable: true }), workers),
 };

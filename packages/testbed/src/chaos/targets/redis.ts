@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
+import type { ServerNode } from '../../servers/handle.js';
 import { startRedis } from '../../servers/redis.js';
 import { type RedisClusterHandle, startRedisCluster } from '../../servers/redis-cluster.js';
 import { askRedis } from '../../servers/redis-process.js';
@@ -25,19 +26,33 @@ const COMMON = {
 
 const AT_ONCE = { min: 0, max: 0 };
 
-/** Things that people do to a Redis server. */
-const COMMANDS: readonly ChaosFault<Served>[] = [
-  command('script-flush', 'the scripts are forgotten', (client) => client.script('FLUSH')),
-  command('clients-killed', 'the server closes every connection', async (client) => {
-    await client.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
-    await client.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
-  }),
-  // The locks go with everything else, under their holders: fencing alone can help.
-  {
-    ...command('flushall', 'all data are deleted', (client) => client.flushall()),
-    exclusion: 'fencing-only',
-  },
-];
+/** Things that people do to Redis servers, on every one that `mastersOf` names. */
+function commands<R extends Served>(
+  mastersOf: (running: R) => Promise<readonly ServerNode[]> | readonly ServerNode[],
+): readonly ChaosFault<R>[] {
+  const command = (id: string, what: string, run: (client: Redis) => Promise<unknown>): ChaosFault<R> => ({
+    id,
+    description: `${what}, in the midst of it`,
+    touches: 'everybody',
+    lasts: AT_ONCE,
+    async inject(running) {
+      await Promise.all((await mastersOf(running)).map(({ port }) => askRedis(port, {}, run)));
+      return () => {};
+    },
+  });
+  return [
+    command('script-flush', 'the scripts are forgotten', (client) => client.script('FLUSH')),
+    command('clients-killed', 'the server closes every connection', async (client) => {
+      await client.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
+      await client.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+    }),
+    // The locks go with everything else, under their holders: fencing alone can help.
+    {
+      ...command('flushall', 'all data are deleted', (client) => client.flushall()),
+      exclusion: 'fencing-only',
+    },
+  ];
+}
 
 /** One server. */
 export const redis: ChaosTarget<Running> = {
@@ -47,7 +62,7 @@ export const redis: ChaosTarget<Running> = {
   faults: [
     killed('server-killed', 'the server', onlyNode),
     paused('server-paused', 'the server', onlyNode),
-    ...COMMANDS,
+    ...commands<Running>(({ servers }) => servers.nodes),
     ...wireFaults('worker'),
   ],
   async start({ workers }) {
@@ -119,6 +134,9 @@ export const redisSentinel: ChaosTarget<Running & { readonly servers: RedisSenti
       const [first, ...others] = servers.sentinels;
       return first === undefined ? servers.node : random.pick([first, ...others]);
     }),
+    ...commands<Running & { readonly servers: RedisSentinelHandle }>(async ({ servers }) => [
+      await servers.primary(),
+    ]),
     ...wireFaults('everybody').filter(({ id }) => id !== 'partition' && id !== 'refused'),
   ],
   async start() {
@@ -143,6 +161,7 @@ export const redisCluster: ChaosTarget<Running & { readonly servers: RedisCluste
     killed('node-killed', 'a node', anyNode),
     paused('node-paused', 'a node', anyNode),
     slotMoved,
+    ...commands<Running>(({ servers }) => servers.nodes),
     ...wireFaults('everybody'),
   ],
   async start() {
@@ -156,16 +175,3 @@ export const redisCluster: ChaosTarget<Running & { readonly servers: RedisCluste
     };
   },
 };
-
-function command(id: string, what: string, run: (client: Redis) => Promise<unknown>): ChaosFault<Served> {
-  return {
-    id,
-    description: `${what}, in the midst of it`,
-    touches: 'everybody',
-    lasts: AT_ONCE,
-    async inject({ servers }) {
-      await askRedis(servers.node.port, {}, run);
-      return () => {};
-    },
-  };
-}

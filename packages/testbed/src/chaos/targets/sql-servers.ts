@@ -19,12 +19,14 @@ interface Administrator {
   kill(url: string, connections: readonly number[]): Promise<void>;
   /** Lets sessions that begin from now on live in that zone. */
   setZone(url: string, zone: string): Promise<void>;
+  /** Deletes every lock, held or not. */
+  deleteLocks(url: string): Promise<void>;
 }
 
 /** Zones far apart, among them some with daylight saving; and what a server is in without being told. */
 const ZONES = {
   postgres: ['Asia/Tokyo', 'America/New_York', 'Europe/Berlin', 'Pacific/Kiritimati'],
-  mariadb: ['+09:00', '-05:00', '+02:00', '+14:00'],
+  mariadb: ['+09:00', '-05:00', '+02:00', '+13:00'],
 } as const;
 const HOME_ZONE = { postgres: 'UTC', mariadb: 'SYSTEM' } as const;
 
@@ -45,6 +47,10 @@ export const postgres: ChaosTarget<Running> = sqlTarget('postgres', 'PostgreSQL'
     onPostgres(url, async (client) => {
       await client.query(`ALTER ROLE CURRENT_USER SET timezone = '${zone}'`);
     }),
+  deleteLocks: (url) =>
+    onPostgres(url, async (client) => {
+      await client.query('DELETE FROM holdfast_locks');
+    }),
 });
 
 export const mariadb: ChaosTarget<Running> = sqlTarget('mariadb', 'MariaDB', {
@@ -63,6 +69,10 @@ export const mariadb: ChaosTarget<Running> = sqlTarget('mariadb', 'MariaDB', {
   setZone: (url, zone) =>
     onMariaDb(url, async (client) => {
       await client.query(`SET GLOBAL time_zone = '${zone}'`);
+    }),
+  deleteLocks: (url) =>
+    onMariaDb(url, async (client) => {
+      await client.query('DELETE FROM holdfast_locks');
     }),
 });
 
@@ -90,6 +100,18 @@ function sqlTarget(
         lasts: { min: 0, max: 0 },
         async inject({ servers: { url } }) {
           await administrator.kill(url, await administrator.connections(url));
+          return () => {};
+        },
+      },
+      {
+        id: 'rows-deleted',
+        description: 'every lock is deleted by somebody else',
+        touches: 'everybody',
+        // The rows go under their holders: fencing alone can help.
+        exclusion: 'fencing-only',
+        lasts: { min: 0, max: 0 },
+        async inject({ servers: { url } }) {
+          await administrator.deleteLocks(url);
           return () => {};
         },
       },
