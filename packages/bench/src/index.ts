@@ -1,4 +1,5 @@
 export { plot, type Theme } from './plot.js';
+export { LAYERS } from './profile.js';
 export {
   type BackendResults,
   type Figure,

@@ -63,7 +63,7 @@ const plots = options.plots ?? join(dirname(file), 'plots');
 mkdirSync(plots, { recursive: true });
 
 for (const backend of backends) {
-  const figures = await measure(backend, effort, (line) => console.error(line), options.only);
+  const measured = await measure(backend, effort, (line) => console.error(line), options.only);
   const results: BackendResults = {
     at: new Date().toISOString(),
     machine: {
@@ -73,7 +73,7 @@ for (const backend of backends) {
       platform: `${platform()} ${release()}`,
     },
     effort,
-    figures,
+    ...measured,
   };
   console.log(`\n${table(backend, results)}\n`);
   // Read again each time: another run may have written another backend meanwhile.

@@ -1,6 +1,7 @@
 import { commandCounter } from './commands.js';
 import { SubjectProcess } from './process.js';
-import type { Effort, Figure, Scenario } from './results.js';
+import type { Profile } from './profile.js';
+import type { BackendResults, Effort, Scenario } from './results.js';
 import { type Finding, now } from './scenarios.js';
 import { startServer } from './servers.js';
 import { median } from './stats.js';
@@ -15,7 +16,7 @@ export async function measure(
   effort: Effort,
   log: (line: string) => void,
   only?: readonly string[],
-): Promise<Figure[]> {
+): Promise<Pick<BackendResults, 'figures' | 'profile'>> {
   const server = await startServer(backend);
   const samples: Samples = new Map();
   const own = subjects.filter((subject) => subject.backend === backend);
@@ -23,6 +24,7 @@ export async function measure(
   const keep = (subject: Subject, found: Found): void => {
     for (const [scenario, unit, value] of found) add(samples, subject, scenario, unit, value);
   };
+  let profile: Profile | undefined;
   try {
     for (let round = 0; round <= effort.rounds; round++) {
       // The first round only warms up: the server's caches, the files of the database.
@@ -43,12 +45,14 @@ export async function measure(
         }
       }
     }
-    for (const subject of measured.filter((one) => one.kind === 'holdfast'))
+    for (const subject of measured.filter((one) => one.kind === 'holdfast')) {
       keep(subject, await once(subject, server.url, effort, log));
+      profile = await profiled(subject, server.url, effort);
+    }
   } finally {
     await server.stop();
   }
-  return [...samples.values()].map(({ subject, scenario, unit, values }) => ({
+  const figures = [...samples.values()].map(({ subject, scenario, unit, values }) => ({
     subject: subject.name,
     kind: subject.kind,
     scenario,
@@ -57,6 +61,7 @@ export async function measure(
     min: Math.min(...values),
     max: Math.max(...values),
   }));
+  return profile === undefined ? { figures } : { figures, profile };
 }
 
 /** Of each measurement's length, in each process and before it. */
@@ -183,6 +188,17 @@ async function once(
     );
   }
   return found;
+}
+
+async function profiled(subject: Subject, url: string, { ms }: Effort): Promise<Profile | undefined> {
+  const worker = await SubjectProcess.start(subject, url);
+  try {
+    await worker.perform({ kind: 'sequential', ms: ms * WARM_UP });
+    const finding = await worker.perform({ kind: 'profile', ms });
+    return finding.kind === 'profile' ? finding.profile : undefined;
+  } finally {
+    await worker.close();
+  }
 }
 
 /** Each waiter takes one last turn at the end: with a thousand of them that may last too long. */

@@ -1,4 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs';
+import type { Profile } from './profile.js';
 import type { Backend, Subject } from './subject.js';
 
 /** One figure for one subject: the median of the rounds, and their spread. */
@@ -50,6 +51,8 @@ export interface BackendResults {
   };
   readonly effort: Effort;
   readonly figures: readonly Figure[];
+  /** Where this project's time goes, one pair after another. */
+  readonly profile?: Profile;
 }
 
 /** The file that the documentation reads: the last run of each backend. */

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { type Profile, profile } from './profile.js';
 import type { SubjectClient } from './subject.js';
 
 /** ms: how long those who still wait at the end may go on. */
@@ -10,6 +11,7 @@ export type Task =
   | { readonly kind: 'parallel'; readonly loops: number; readonly ms: number }
   | { readonly kind: 'contended'; readonly waiters: number; readonly ms: number; readonly name: string }
   | { readonly kind: 'probe'; readonly ms: number }
+  | { readonly kind: 'profile'; readonly ms: number }
   | { readonly kind: 'hold'; readonly locks: number; readonly ms: number }
   | { readonly kind: 'take'; readonly name: string; readonly ttl: number };
 
@@ -23,6 +25,7 @@ export type Finding =
       readonly grantsOfWaiter: readonly number[];
     }
   | { readonly kind: 'latencies'; readonly ms: readonly number[] }
+  | { readonly kind: 'profile'; readonly profile: Profile }
   | { readonly kind: 'hold'; readonly cores: number; readonly rss: number; readonly acquireMs: number }
   /** When the lock was granted, in ms on the machine's monotonic clock. It stays held until the process ends. */
   | { readonly kind: 'taken'; readonly at: number };
@@ -38,6 +41,8 @@ export async function perform(client: SubjectClient, task: Task): Promise<Findin
       return contended(client, task);
     case 'probe':
       return probe(client, task.ms);
+    case 'profile':
+      return { kind: 'profile', profile: await profile(() => pairs(client, task.ms)) };
     case 'hold':
       return hold(client, task);
     case 'take':
@@ -49,6 +54,14 @@ export async function perform(client: SubjectClient, task: Task): Promise<Findin
 async function pair(client: SubjectClient, name: string): Promise<void> {
   const release = await client.acquire(name);
   await release();
+}
+
+/** As many as there is time for, one after another. */
+async function pairs(client: SubjectClient, ms: number): Promise<number> {
+  const end = now() + ms;
+  let count = 0;
+  for (; now() < end; count++) await pair(client, `profiled-${process.pid}`);
+  return count;
 }
 
 async function rate(loops: number, ms: number, operation: (loop: number) => Promise<void>): Promise<Finding> {

@@ -1,4 +1,4 @@
-import { type BackendResults, type Figure, formatNumber, type Scenario } from '@holdfast/bench';
+import { type BackendResults, type Figure, formatNumber, LAYERS, type Scenario } from '@holdfast/bench';
 import type { Capabilities } from '@holdfast/core';
 import { type CapabilitiesFile, data, TITLES, TOPOLOGIES, type Topology } from './data.js';
 import { table } from './markdown.js';
@@ -62,6 +62,7 @@ export const comparisonBlocks: Readonly<Record<string, () => string>> = {
   capabilities: () => capabilities(data('capabilities')),
   guarantees,
   speed,
+  profiles,
 };
 
 function matrix(): string {
@@ -251,6 +252,17 @@ function speed(): string {
       return results === undefined ? [] : [speedOf(backend, title, results)];
     })
     .join('\n\n');
+}
+
+/** Layers down, backends across: µs of one pair. */
+function profiles(): string {
+  const bench = data('bench');
+  const profiled = Object.entries(MEASURED).flatMap(([backend, title]) => {
+    const profile = bench[backend as keyof typeof bench]?.profile;
+    return profile === undefined ? [] : [{ title, profile }];
+  });
+  const rows = LAYERS.map((layer) => [layer, ...profiled.map(({ profile }) => formatNumber(profile[layer]))]);
+  return table(['', ...profiled.map(({ title }) => title)], rows);
 }
 
 function speedOf(backend: string, title: string, { figures, effort, machine, at }: BackendResults): string {

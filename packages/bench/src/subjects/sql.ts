@@ -7,13 +7,16 @@ import { holdfast } from './holdfast.js';
 
 type Database = Extract<Backend, 'postgres' | 'mariadb'>;
 
+/** Connections of each subject, at most: the same for all. */
+const POOL = 10;
+
 const CLIENTS = { postgres: 'pg', mariadb: 'mysql2' } as const;
 
 function open(database: Database, url: string): Knex {
   return knexPackage.knex({
     client: CLIENTS[database],
     connection: url.replace('mariadb://', 'mysql://'),
-    pool: { min: 1, max: 10 },
+    pool: { min: 1, max: POOL },
   });
 }
 
@@ -32,7 +35,7 @@ const UPSERT = {
     on duplicate key update owner = if(expires < ?, values(owner), owner), expires = if(owner = values(owner), values(expires), expires)`,
 };
 
-/** One upsert that takes the row if it is free or expired, and one update that frees it by owner, on a pool of ten. */
+/** One upsert that takes the row if it is free or expired, and one update that frees it by owner. */
 function raw(database: Database): Subject {
   return {
     name: 'raw upsert + update',
@@ -78,5 +81,5 @@ function verrou(database: Database): Subject {
   };
 }
 
-export const postgres = [raw('postgres'), holdfast('postgres'), verrou('postgres')];
-export const mariadb = [raw('mariadb'), holdfast('mariadb'), verrou('mariadb')];
+export const postgres = [raw('postgres'), holdfast('postgres', `?pool=${POOL}`), verrou('postgres')];
+export const mariadb = [raw('mariadb'), holdfast('mariadb', `?pool=${POOL}`), verrou('mariadb')];
