@@ -81,8 +81,12 @@ async function playOnServers(
   options: CaseOptions,
   scene: { readonly serverFolder: string; readonly histories: string; readonly played: Played },
 ): Promise<void> {
-  const { target } = options;
-  const running = await target.start({ folder: scene.serverFolder, workers: workersOf(target) });
+  const { target, fault } = options;
+  const running = await target.start({
+    folder: scene.serverFolder,
+    workers: workersOf(target),
+    namespaces: fault.namespaces === true,
+  });
   try {
     await play(options, running, scene);
   } finally {

@@ -4,7 +4,9 @@ import { join } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 import { drawTimeline } from '../picture/timeline.js';
 import { Random } from '../random/random.js';
+import { noNamespaces } from '../servers/namespaces.js';
 import { type CaseResult, runCase } from './case.js';
+import { matrixOf } from './matrix.js';
 import { faultsOf } from './process-faults.js';
 import { markdownTable, type ReportRow, rowOf } from './report.js';
 import type { ChaosFault, ChaosTarget } from './target.js';
@@ -109,13 +111,20 @@ function choose({ backend, fault }: Options): readonly Cell[] {
   );
   const cells = targets.flatMap((target) =>
     faultsOf(target)
-      .filter(({ id }) => fault?.includes(id) ?? true)
+      .filter((candidate) => fault?.includes(candidate.id) ?? isPossible(target, candidate))
       .map((chosen) => ({ target, fault: chosen })),
   );
   if (cells.length === 0) {
     program.error('these backends have none of these faults; --list shows what there is');
   }
   return cells;
+}
+
+/** What this machine cannot do is said, and left out of what nobody named. */
+function isPossible(target: ChaosTarget, { id, namespaces }: ChaosFault): boolean {
+  const why = namespaces === true ? noNamespaces() : undefined;
+  if (why !== undefined) console.log(`left out: ${target.id} × ${id}: ${why}`);
+  return why === undefined;
 }
 
 /** For each backend one of its cells. */
@@ -143,6 +152,9 @@ function list(): void {
   for (const target of TARGETS) {
     console.log(`${target.id}: ${target.description}`);
     for (const { id, description } of faultsOf(target)) console.log(`  ${id.padEnd(20)} ${description}`);
+    for (const { kind, reason } of matrixOf(target)) {
+      if (reason !== undefined) console.log(`  not applicable: ${kind} (${reason})`);
+    }
   }
 }
 

@@ -32,6 +32,8 @@ export interface StartContext {
   readonly folder: string;
   /** How many workers there will be. */
   readonly workers: number;
+  /** The fault wants the servers in network namespaces of their own. */
+  readonly namespaces?: boolean;
 }
 
 /** A target whose servers run. */
@@ -61,6 +63,11 @@ export interface ChaosFault<R extends RunningTarget = RunningTarget> {
   readonly lasts?: { readonly min: number; readonly max: number };
   /** Workers get wall clocks that can be set (libfaketime). */
   readonly clocks?: boolean;
+  /**
+   * The servers live in network namespaces of their own. Where none can be made the fault is left out, unless it is
+   * asked for by name.
+   */
+  readonly namespaces?: boolean;
   /** Makes it happen; what it returns puts it right. Both resolve when it is so. */
   inject(running: R, context: FaultContext): Promise<Heal>;
 }

@@ -9,6 +9,11 @@ export function findProgram(name: string): string {
   return path;
 }
 
+/** Whether this machine has a program of that name. */
+export function hasProgram(name: string): boolean {
+  return lookUp(name) !== undefined;
+}
+
 /** Where libfaketime is, installed if need be. */
 export function findFaketime(): string {
   installServers(['faketime']);

@@ -1,4 +1,5 @@
 import type { FaultProxy, ProxyOptions } from '../proxy/proxy.js';
+import { startNetwork } from './namespaces.js';
 
 /** Where a member of an ensemble listens for its peers. */
 export interface PeerPorts {
@@ -6,8 +7,15 @@ export interface PeerPorts {
   readonly election: number;
 }
 
-/** How the members of an ensemble reach one another. */
+/** How the members of an ensemble reach one another, and are reached. */
 export interface Links {
+  /** The port on this machine's loopback address at which clients reach the member; default its own. */
+  readonly wayIn?: (index: number) => number;
+  /** The command that runs `command` where the member lives; default `command`. */
+  readonly inside?: (
+    index: number,
+    command: readonly [string, ...string[]],
+  ) => readonly [program: string, ...args: string[]];
   /** The `server.N` lines of the member with this index. */
   seenFrom(index: number): readonly string[];
   isolate(index: number): void;
@@ -87,8 +95,31 @@ export async function zooKeeperLinks(
   };
 }
 
-function serverLine(index: number, { quorum, election }: PeerPorts): string {
-  return `server.${index + 1}=127.0.0.1:${quorum}:${election}`;
+/** Each member lives in a network namespace of its own: see {@link Network}. Clients come in by proxies. */
+export async function namespaceLinks(
+  members: readonly PeerPorts[],
+  clientPorts: readonly number[],
+  startProxy: (options: ProxyOptions) => Promise<FaultProxy>,
+): Promise<Links> {
+  const network = await startNetwork(members.length);
+  const waysIn = await Promise.all(
+    clientPorts.map((port, index) => startProxy({ target: { host: network.clientAddress(index), port } })),
+  );
+  return {
+    wayIn: (index) => waysIn[index]?.port ?? 0,
+    inside: (index, command) => network.inside(index, command),
+    seenFrom: () => members.map((ports, index) => serverLine(index, ports, network.peerAddress(index))),
+    isolate: (index) => network.cut(index),
+    rejoin: async () => network.join(),
+    async stop() {
+      await Promise.all(waysIn.map((proxy) => proxy.stop()));
+      await network.stop();
+    },
+  };
+}
+
+function serverLine(index: number, { quorum, election }: PeerPorts, host = '127.0.0.1'): string {
+  return `server.${index + 1}=${host}:${quorum}:${election}`;
 }
 
 function replace(bytes: Buffer, from: string, to: string): Buffer {

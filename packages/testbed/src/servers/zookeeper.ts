@@ -5,7 +5,7 @@ import { claimPorts } from './ports.js';
 import { exchange } from './probe.js';
 import { startGroup } from './provide.js';
 import type { ProcessSpec } from './spec.js';
-import { type Links, noLinks, zooKeeperLinks } from './zookeeper-links.js';
+import { type Links, namespaceLinks, noLinks, type PeerPorts, zooKeeperLinks } from './zookeeper-links.js';
 
 export interface ZooKeeperOptions extends StartOptions {
   /** Milliseconds of a tick. Sessions last 2 to 20 ticks. Default 250, so sessions of 500 ms to 5 s. */
@@ -17,8 +17,12 @@ export interface ZooKeeperOptions extends StartOptions {
 export interface ZooKeeperClusterOptions extends ZooKeeperOptions {
   /** Default 3. */
   readonly members?: number;
-  /** Members reach each other's quorum and election ports through proxies: `isolate` works. Default false. */
-  readonly partitionable?: boolean;
+  /**
+   * `isolate` works. `proxies` (or true): members reach each other's quorum and election ports through proxies, which
+   * fall silent. `namespaces`: each lives in a network namespace of its own, and no packet passes; where `noNamespaces`
+   * has nothing against it. Default false.
+   */
+  readonly partitionable?: boolean | 'proxies' | 'namespaces';
 }
 
 export interface ZooKeeperHandle extends PartitionableHandle {
@@ -52,10 +56,13 @@ async function start(
     quorum: peers.numbers[index] ?? 0,
     election: peers.numbers[index + members] ?? 0,
   }));
-  const links = partitionable ? await zooKeeperLinks(addresses, startProxy) : noLinks(addresses);
+  const links = await linksOf(partitionable, addresses, clients.numbers);
+  const { inside = (_: number, command: readonly [string, ...string[]]) => command } = links;
+  const waysIn = clients.numbers.map((port, index) => links.wayIn?.(index) ?? port);
 
-  const specs = clients.numbers.map((port, index): ProcessSpec => {
+  const specs = clients.numbers.map((clientPort, index): ProcessSpec => {
     const name = `zookeeper-${index + 1}`;
+    const port = waysIn[index] ?? clientPort;
     return {
       server,
       name,
@@ -66,8 +73,8 @@ async function start(
         'zoo.cfg': configuration(
           {
             dataDir: `${home}/data`,
-            clientPort: port,
-            clientPortAddress: bind,
+            clientPort,
+            clientPortAddress: links.inside === undefined ? bind : '0.0.0.0',
             tickTime: options.tickTime ?? 250,
             initLimit: 40,
             syncLimit: 8,
@@ -80,14 +87,15 @@ async function start(
         ),
         'data/myid': `${index + 1}\n`,
       }),
-      command: ({ home }) => [
-        'java',
-        ...JAVA_OPTIONS,
-        '-cp',
-        '/usr/share/java/*',
-        'org.apache.zookeeper.server.quorum.QuorumPeerMain',
-        `${home}/zoo.cfg`,
-      ],
+      command: ({ home }) =>
+        inside(index, [
+          'java',
+          ...JAVA_OPTIONS,
+          '-cp',
+          '/usr/share/java/*',
+          'org.apache.zookeeper.server.quorum.QuorumPeerMain',
+          `${home}/zoo.cfg`,
+        ]),
       docker: {
         // The official image keeps its jars elsewhere, Debian's where we look.
         command: ({ home }) => [
@@ -103,9 +111,9 @@ async function start(
 
   const handle = await startGroup({
     server,
-    url: `zookeeper://${clients.addresses}`,
+    url: `zookeeper://${waysIn.map((port) => `127.0.0.1:${port}`).join(',')}`,
     specs,
-    where: partitionable ? 'our-network' : 'anywhere',
+    where: links.inside !== undefined ? 'local' : partitionable === false ? 'anywhere' : 'our-network',
     async release() {
       await links.stop();
       clients.release();
@@ -113,6 +121,15 @@ async function start(
     },
   });
   return withMembers(handle, links);
+}
+
+function linksOf(
+  how: ZooKeeperClusterOptions['partitionable'],
+  members: readonly PeerPorts[],
+  clientPorts: readonly number[],
+): Promise<Links> | Links {
+  if (how === 'namespaces') return namespaceLinks(members, clientPorts, startProxy);
+  return how === false || how === undefined ? noLinks(members) : zooKeeperLinks(members, startProxy);
 }
 
 const JAVA_OPTIONS = [

@@ -87,14 +87,23 @@ export const zookeeperCluster: ChaosTarget<Running> = {
     paused('leader-paused', 'the leader', leaderOf),
     isolated('leader-isolated', 'the leader', leaderOf),
     isolated('follower-isolated', 'a follower', followerOf),
+    blackholed('follower-blackholed', 'a follower', followerOf),
+    blackholed('leader-blackholed', 'the leader', leaderOf),
     allKilled,
-    ...wireFaults('worker').filter(({ id }) => id === 'partition' || id === 'answers-dropped'),
+    ...wireFaults('worker'),
+    sessionEnded,
     onWires('server-silent', 'one worker hears nothing from its server, and may use the others', (wires) =>
       wires.filter(({ connections }) => connections > 0).map((wire) => wire.blackHole()),
     ),
   ],
-  start: async ({ workers }) =>
-    wired(await startZooKeeperCluster({ own: true, partitionable: true }), workers),
+  start: async ({ workers, namespaces }) =>
+    wired(
+      await startZooKeeperCluster({
+        own: true,
+        partitionable: namespaces === true ? 'namespaces' : 'proxies',
+      }),
+      workers,
+    ),
 };
 
 async function wired(servers: ZooKeeperHandle, workers: number): Promise<Running> {
@@ -137,6 +146,15 @@ function isolated(id: string, what: string, choose: typeof leaderOf): ChaosFault
       running.servers.isolate(await choose(running));
       return () => running.servers.rejoin();
     },
+  };
+}
+
+/** A proxy closes nothing either, but it takes what it is sent. Here not a packet passes. */
+function blackholed(id: string, what: string, choose: typeof leaderOf): ChaosFault<Running> {
+  return {
+    ...isolated(id, what, choose),
+    description: `${what} lives in a network namespace that is unplugged from its peers', and is still reached by its clients`,
+    namespaces: true,
   };
 }
 
