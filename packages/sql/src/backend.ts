@@ -34,8 +34,8 @@ export class SqlBackend implements LockBackend {
   readonly prefix: string;
   readonly #database: SqlDatabase;
   readonly #settings: SqlSettings;
-  /** Attempts that have not been answered yet, by owner. */
-  readonly #flights = new Map<string, Flight>();
+  /** Attempts that have not been answered yet, by owner: more than one where core has asked again meanwhile. */
+  readonly #flights = new Map<string, Set<Flight>>();
   /** Owners of attempts whose outcome is unknown: they may yet reach the database. */
   readonly #doubtful = new Set<string>();
   #name: string;
@@ -86,8 +86,7 @@ export class SqlBackend implements LockBackend {
   async attempt(claim: Claim): Promise<Grant | Contended> {
     const { waitlist } = this.#opened();
     if (claim.queue) waitlist.expect(claim);
-    const flight = new Flight();
-    this.#flights.set(claim.owner, flight);
+    const flight = this.#takeOff(claim.owner);
     try {
       const answer = await this.#database.store.attempt(claim, flight.signal);
       this.#doubtful.delete(claim.owner);
@@ -98,8 +97,7 @@ export class SqlBackend implements LockBackend {
       if (!known) this.#doubtful.add(claim.owner);
       throw error;
     } finally {
-      this.#flights.delete(claim.owner);
-      flight.land();
+      this.#land(claim.owner, flight);
     }
   }
 
@@ -120,7 +118,7 @@ export class SqlBackend implements LockBackend {
   async release(claim: Claim, { keepFor = 0 }: { readonly keepFor?: number } = {}): Promise<boolean> {
     const { waitlist } = this.#opened();
     waitlist.forget(claim);
-    await this.#flights.get(claim.owner)?.landing();
+    await this.#landing(claim.owner);
     const late = this.#doubtful.has(claim.owner);
     const { freed, next } = await this.#database.store.release(claim, { keepFor, late });
     this.#doubtful.delete(claim.owner);
@@ -165,6 +163,25 @@ export class SqlBackend implements LockBackend {
     this.#parts?.waitlist.close();
     await this.#parts?.sweeper.stop();
     await this.#database.store.close();
+  }
+
+  #takeOff(owner: string): Flight {
+    const flight = new Flight();
+    const flights = this.#flights.get(owner) ?? new Set();
+    this.#flights.set(owner, flights.add(flight));
+    return flight;
+  }
+
+  #land(owner: string, flight: Flight): void {
+    const flights = this.#flights.get(owner);
+    flights?.delete(flight);
+    if (flights?.size === 0) this.#flights.delete(owner);
+    flight.land();
+  }
+
+  /** Asks all attempts of the owner for an early end and waits for them. */
+  async #landing(owner: string): Promise<void> {
+    await Promise.all([...(this.#flights.get(owner) ?? [])].map((flight) => flight.landing()));
   }
 
   #opened(): { readonly waitlist: Waitlist; readonly sweeper: Sweeper } {

@@ -6,13 +6,13 @@ import { TestClock } from './test-clock.js';
 const TIMEOUT = 1000;
 
 /** A pool whose connections come when told, and what became of them. */
-function scene() {
+function scene(most = 10) {
   const clock = new TestClock();
   const asked: ((connection: object) => void)[] = [];
   const log: string[] = [];
   const connections = new Connections<object>({
     pool: {
-      most: 10,
+      most,
       acquire: () => new Promise((resolve) => asked.push(resolve)),
       release: (_, broken) => log.push(broken ? 'closed' : 'given back'),
       close: async () => {},
@@ -72,4 +72,36 @@ it('a connection whose statement is not answered is closed', async () => {
   await arrive();
   await clock.advance(TIMEOUT + 1);
   expect(log).toEqual(['sent', 'closed', 'the server did not answer within 1000 ms']);
+});
+
+it('a statement that was sent late has half of the time of a call for its answer', async () => {
+  const { clock, arrive, ask, log } = scene();
+  ask(TIMEOUT * 0.45);
+  await clock.advance(TIMEOUT * 0.7);
+  await arrive();
+  await clock.advance(TIMEOUT * 0.5);
+  expect(log).toEqual(['sent', 'given back', 'answer']);
+});
+
+it('calls that have begun go first: of a crowd, some are through while others have not begun', async () => {
+  const { clock, arrive, connections, log } = scene(1);
+  const statement = (what: string) => (): Promise<void> =>
+    new Promise((resolve) => {
+      log.push(what);
+      clock.setTimer(10, resolve);
+    });
+  const two = async (who: string): Promise<void> => {
+    const call = connections.begin();
+    await connections.use(statement(`${who}1`), call);
+    await connections.use(statement(`${who}2`), call);
+  };
+  const all = ['a', 'b', 'c', 'd'].map(two);
+  for (let i = 0; i < 8; i++) {
+    await arrive();
+    await clock.advance(10);
+  }
+  await Promise.all(all);
+  const sent = log.filter((entry) => entry !== 'given back');
+  expect(sent.slice(0, 4)).toContain('a2');
+  expect(sent.slice(0, 6)).toContain('b2');
 });

@@ -1,5 +1,5 @@
 import { BackendError, type Clock, sleep } from '@holdfast/core';
-import { Turnstile } from './turnstile.js';
+import { type Rank, Turnstile } from './turnstile.js';
 import { within } from './within.js';
 
 /** Where connections come from: a pool of our own, or one that was handed in. */
@@ -34,6 +34,11 @@ export interface Call {
   readonly signal: AbortSignal | undefined;
   /** Goes before what is not: a crowd that wants a lock must not stand before whoever gives it back, or keeps one. */
   readonly urgent: boolean;
+  /**
+   * It has had a connection. Then it goes before those that have not: of a crowd whose calls take two statements each,
+   * nobody would be through before all have sent the first, and everybody's time might be over by then.
+   */
+  begun: boolean;
 }
 
 /** Nobody wanted it any more, and it has not happened. */
@@ -76,7 +81,8 @@ export class Connections<C extends object> {
 
   /** The limits of a call that begins now, however many statements it takes. With a signal it is not urgent. */
   begin(signal?: AbortSignal, timeout = this.#timeout): Call {
-    return { deadline: this.#clock.now() + timeout, timeout, signal, urgent: signal === undefined };
+    const deadline = this.#clock.now() + timeout;
+    return { deadline, timeout, signal, urgent: signal === undefined, begun: false };
   }
 
   /**
@@ -110,10 +116,11 @@ export class Connections<C extends object> {
     } catch (error) {
       return this.#fault(error, undefined, call);
     }
+    call.begun = true;
     if (!this.#since.has(connection)) this.#since.set(connection, this.#clock.now());
     let broken = true;
     try {
-      const answered = Math.max(call.deadline, this.#clock.now() + reserve(call));
+      const answered = Math.max(call.deadline, this.#clock.now() + call.timeout * ANSWERING);
       const value = await this.#within(answered, work(connection), 'did not answer');
       broken = false;
       this.#readOnlySince = undefined;
@@ -130,7 +137,8 @@ export class Connections<C extends object> {
   async #acquire(call: Call): Promise<C> {
     const arriving = this.#arrive(call);
     try {
-      const arrived = Math.max(call.deadline - reserve(call), this.#clock.now() + reserve(call));
+      const least = call.timeout * ARRIVING;
+      const arrived = Math.max(call.deadline - least, this.#clock.now() + least);
       return await this.#within(arrived, arriving, 'gave no connection (is its pool used up?)');
     } catch (error) {
       // It may still arrive, when nobody waits for it any more.
@@ -142,8 +150,8 @@ export class Connections<C extends object> {
     }
   }
 
-  async #arrive({ urgent }: Call): Promise<C> {
-    await this.#turnstile.enter(urgent);
+  async #arrive(call: Call): Promise<C> {
+    await this.#turnstile.enter(rankOf(call));
     try {
       return await this.#pool.acquire();
     } catch (error) {
@@ -178,13 +186,18 @@ export class Connections<C extends object> {
   }
 }
 
-/**
- * ms that a connection has to come, and a statement for its answer, whatever is left of the call: a connection that came
- * late, and was closed because the rest of the time did not do, would have to be made anew, which makes the others late
- * in their turn.
- */
-function reserve({ timeout }: Call): number {
-  return timeout / 4;
+function rankOf({ urgent, begun }: Call): Rank {
+  if (urgent) return begun ? 0 : 1;
+  return begun ? 2 : 3;
 }
+
+/** The share of a call's timeout that a connection has to come, whatever is left of the call. */
+const ARRIVING = 0.25;
+
+/**
+ * The share that a statement has for its answer, whatever is left of the call: a connection that came late, and was
+ * closed because the rest of the time did not do, would have to be made anew, which makes the others late in their turn.
+ */
+const ANSWERING = 0.5;
 
 class Late extends Error {}

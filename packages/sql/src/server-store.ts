@@ -289,8 +289,11 @@ export class ServerStore<C extends object> implements LockStore {
 
   /** The lock is free already: that the head could not be told costs time, never the outcome. */
   async #wake(key: Key, mark: number): Promise<string | undefined> {
+    const { connections, dialect } = this.#opened();
+    // It ends what a release began.
+    const call = { ...connections.begin(), begun: true };
     try {
-      return await this.#ask((c, d) => d.wake(c, key, mark));
+      return await connections.use((connection) => dialect.wake(connection, key, mark), call);
     } catch {
       return undefined;
     }

@@ -67,6 +67,26 @@ describe.each(SERVERS)('on $name', ({ name, start }) => {
     afterAll(() => proxy.stop());
     afterEach(() => proxy.heal());
 
+    it('a crowd that is refused by a slow server is answered one after another, not all at the end', async () => {
+      const direct = await locksAt(database.url);
+      const slow = await locksAt(proxy.url, { pool: 2 } as SqlOptions, 60_000);
+      await direct.lock('job').acquire();
+      await slow.lock('warm').acquire();
+      const delay = proxy.delay({ up: 10, down: 10 });
+      const began = performance.now();
+      const times = await Promise.all(
+        Array.from({ length: 60 }, async () => {
+          expect(await slow.lock('job').tryAcquire()).toBeNull();
+          return performance.now() - began;
+        }),
+      );
+      delay.heal();
+      // Each is refused by two statements. Were the second ones to stand behind all first ones, half of the time would
+      // have passed before the first answer, and a crowd that is large enough would never hear any.
+      times.sort((x, y) => x - y);
+      expect(times[10]).toBeLessThan((times.at(-1) as number) / 2);
+    });
+
     // An acquisition that waits its turn sends some six statements from its first attempt to its release.
     it.each([0, 1, 2, 3, 4, 5, 6])(
       'answer %i of an acquisition can be lost: it is had once, and nothing stays',

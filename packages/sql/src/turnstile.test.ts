@@ -1,11 +1,11 @@
 import { expect, it } from 'vitest';
-import { Turnstile } from './turnstile.js';
+import { type Rank, Turnstile } from './turnstile.js';
 
 function scene(most: number) {
   const turnstile = new Turnstile(most);
   const log: string[] = [];
-  const enter = (who: string, urgent = false): Promise<number> =>
-    turnstile.enter(urgent).then(() => log.push(who));
+  const enter = (who: string, rank: Rank = 3): Promise<number> =>
+    turnstile.enter(rank).then(() => log.push(who));
   return { turnstile, log, enter };
 }
 
@@ -25,11 +25,11 @@ it('lets no more in than it may, and the others in their order', async () => {
   expect(log).toEqual(['A', 'B', 'C', 'D', 'E']);
 });
 
-it('lets the urgent in before those who came earlier', async () => {
+it('lets those of a lower rank in before those who came earlier', async () => {
   const { turnstile, log, enter } = scene(1);
   await enter('A');
-  const all = [enter('B'), enter('C'), enter('release', true), enter('renewal', true)];
-  for (let i = 0; i < 4; i++) turnstile.leave();
+  const all = [enter('D'), enter('E'), enter('C', 2), enter('B1', 1), enter('B0', 0), enter('B2', 1)];
+  for (let i = 0; i < 6; i++) turnstile.leave();
   await Promise.all(all);
-  expect(log).toEqual(['A', 'release', 'renewal', 'B', 'C']);
+  expect(log).toEqual(['A', 'B0', 'B1', 'B2', 'C', 'D', 'E']);
 });
