@@ -80,6 +80,7 @@ export default defineConfig({
           { text: 'Configuration', link: '/configuration' },
           { text: 'The program', link: '/program' },
           { text: 'Observability', link: '/observability' },
+          { text: 'Security', link: '/security' },
           { text: 'Migration', link: '/migration' },
         ],
       },

@@ -9,6 +9,8 @@ export const EXIT = {
   usage: 64,
   unavailable: 69,
   internal: 70,
+  /** The answer could not be written: a full disk. */
+  output: 74,
   /** The lock was busy. */
   busy: 75,
   /** The lock was lost. */

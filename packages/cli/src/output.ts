@@ -1,3 +1,4 @@
+import { EXIT } from './exit.js';
 import { fit, UNPRINTABLE } from './text.js';
 
 /** Where the program writes: its results to `out`, everything else to `err`. */
@@ -34,13 +35,15 @@ export class StatusLine {
   }
 }
 
-/** The process's own streams. A reader that went away (`| head`) ends the output, not the program with an error. */
+/**
+ * The process's own streams. A reader that went away (`| head`) ends the output, not the program with an error. What is
+ * told on standard error is beside the point: where it cannot be written, the work and its exit code go on.
+ */
 export function standardOutput(): Output {
-  for (const stream of [process.stdout, process.stderr]) {
-    stream.on('error', (error: NodeJS.ErrnoException) => {
-      if (error.code !== 'EPIPE') process.exitCode = 74;
-    });
-  }
+  process.stderr.on('error', () => undefined);
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') process.exitCode = EXIT.output;
+  });
   const status = process.stderr.isTTY ? new StatusLine(process.stderr) : undefined;
   return {
     out: (line) => void process.stdout.write(`${line}\n`),

@@ -29,6 +29,11 @@ describe('usage', () => {
   it.each([
     ['no command', ['run', 'job', '--'], 'missing required argument'],
     ['a command without --', ['run', 'job', 'sh', '-c', 'true'], 'stands after --'],
+    ['words before --', ['run', 'job', 'echo', 'A', '--', 'B'], 'the command follows --'],
+    ['words and options before --', ['run', 'job', '--try', 'A', '--ttl', '5s', '--', 'B'], 'follows --'],
+    ['no name before --', ['run', '--try', '--', 'echo', 'A'], 'the name stands before --'],
+    ['no name before the -- of the command', ['run', '--', 'grep', '--', '-x'], 'the name stands before --'],
+    ['a name with a dash and no command', ['run', '--', '-x', '--'], 'the command is missing'],
     ['a duration without a unit', ['run', '--ttl', '30', 'job', '--', 'true'], '--ttl is "30"'],
     ['a negative wait', ['run', '--wait', '-1s', 'job', '--', 'true'], '--wait'],
     ['--wait beside --try', ['run', '--try', '--wait', '1s', 'job', '--', 'true'], 'cannot be used with'],
@@ -90,6 +95,12 @@ describe('usage', () => {
       });
     }
   });
+});
+
+it('answers that cannot be written are 74', async () => {
+  const shell = `"${process.execPath}" "${MAIN}" doctor --url "${scratch.url}" > /dev/full`;
+  const failed: unknown = await promisify(execFile)('sh', ['-c', shell]).catch((error: unknown) => error);
+  expect(failed).toMatchObject({ code: 74 });
 });
 
 describe('list, show and watch', () => {

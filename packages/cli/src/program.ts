@@ -12,12 +12,12 @@ import { type DemoFlags, demo } from './demo/demo.js';
 import { codeOfError, EXIT, messageOf, UsageError } from './exit.js';
 import { type Output, standardOutput } from './output.js';
 import { runUnderLock } from './run/run.js';
-import { printable, withoutPassword } from './text.js';
+import { printable, quoted, withoutPassword } from './text.js';
 
 /** Runs the program; resolves to its exit code. */
 export async function main(args: readonly string[], output: Output = standardOutput()): Promise<number> {
   let code: number = EXIT.ok;
-  const program = define(output, (result) => {
+  const program = define(args, output, (result) => {
     code = result;
   });
   try {
@@ -42,7 +42,7 @@ interface RunFlags extends ConnectionFlags {
   readonly verbose?: boolean;
 }
 
-function define(output: Output, finish: (code: number) => void): Command {
+function define(args: readonly string[], output: Output, finish: (code: number) => void): Command {
   const program = new Command('holdfast')
     .description('Runs commands under a distributed lock, and shows who holds what.')
     .version(version())
@@ -100,8 +100,8 @@ function define(output: Output, finish: (code: number) => void): Command {
     .option('--json', 'tell what happens as JSON, one event a line, on standard error')
     .option('-v, --verbose', 'tell what happens on standard error')
     .addHelpText('after', RUN_HELP)
-    .action(async (name: string, command: string[], flags: RunFlags) => {
-      finish(await runUnderLock(runRequest(name, command, flags), output));
+    .action(async (name: string, words: string[], flags: RunFlags) => {
+      finish(await runUnderLock(runRequest(name, commandOf(args, name, words), flags), output));
     });
 
   backendOptions(program.command('list'))
@@ -198,6 +198,26 @@ function checkRun(args: readonly string[]): void {
   throw new UsageError('the command stands after --: holdfast run NAME -- COMMAND… (add --help for more)');
 }
 
+/**
+ * The command is all that stands after the first `--`, and the name alone stands before it: a word more or less would be
+ * taken for a part of the other. A name that begins with a dash needs a `--` of its own: `run -- -x -- true`.
+ *
+ * @param words all words but the name that are no options, as the parser found them
+ */
+function commandOf(args: readonly string[], name: string, words: readonly string[]): readonly string[] {
+  const after = args.length - 1 - args.indexOf('--');
+  const before = 1 + words.length - after;
+  if (before === 1) return words;
+  if (before > 1) {
+    const [first = ''] = words;
+    throw new UsageError(
+      `the command follows --, and ${quoted(first)} stands before it: holdfast run NAME -- COMMAND…`,
+    );
+  }
+  if (name.startsWith('-') && words[0] === '--') return words.slice(1);
+  throw new UsageError('the name stands before --: holdfast run NAME -- COMMAND…');
+}
+
 const HELP: readonly string[] = ['-h', '--help'];
 
 /** Reads a whole number within limits. */
@@ -281,8 +301,8 @@ Examples:
 const RUN_HELP = `
 COMMAND gets HOLDFAST_LOCK, HOLDFAST_FENCING_TOKEN and HOLDFAST_OWNER in its environment, and standard input. While
 it waits for the lock, holdfast shows its place in the queue and the holder, if standard error is a terminal.
-TERM, INT, HUP and QUIT are passed on to it and everything that it started; the lock is given back when all of them
-have gone. When the lock is lost they get TERM, and KILL after --kill-after. If holdfast itself is killed with
+TERM, INT, HUP and QUIT are passed on to it and everything that it started, USR1 and USR2 to the command alone; the
+lock is given back when all of them have gone. When the lock is lost they get TERM, and KILL after --kill-after. If holdfast itself is killed with
 SIGKILL, a small guard process does the same to them before the lock's ttl ends and others can get in.
 
 Exit code: the command's own; 128 + n if signal n ended it; 127 if it was not found, 126 if it could not be started;

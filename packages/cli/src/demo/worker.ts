@@ -7,6 +7,8 @@ import { CONNECTION, type Report, type Task } from './protocol.js';
 const WORK = 3;
 
 async function main(): Promise<void> {
+  // As in the program: it would open Node's debugger.
+  process.on('SIGUSR1', () => undefined);
   const locks = await openLocks(JSON.parse(process.env[CONNECTION] ?? '{}') as ConnectionFlags);
   process.on('message', (task) => {
     count(locks, task as Task).then(

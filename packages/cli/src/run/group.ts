@@ -48,6 +48,11 @@ export class CommandGroup {
     }
   }
 
+  /** Sends a signal to the command alone: what it started may not expect it, and would be ended by it. */
+  tell(signal: NodeJS.Signals): void {
+    this.#child.kill(signal);
+  }
+
   /** Ends the group: TERM, and KILL after `grace` ms for what is still there. */
   terminate(grace: number): void {
     if (this.#kill !== undefined) return;

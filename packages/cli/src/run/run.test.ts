@@ -1,7 +1,9 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { connect } from '@holdfast/core';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { childrenOf, isAlive, Scratch, stateOf, until } from '../testing/program.js';
+import { childrenOf, isAlive, MAIN, Scratch, stateOf, until } from '../testing/program.js';
 
 let scratch: Scratch;
 
@@ -54,6 +56,27 @@ describe('cli-exit-code', () => {
   });
 });
 
+it.each([
+  ['into a full device', '2> /dev/full'],
+  ['into a pipe that nobody reads', '2> >(exec true)'],
+  ['where it is closed', '2>&-'],
+])('the command’s own code counts, whatever becomes of what is told: %s', async (_what, redirection) => {
+  for (const code of [0, 7]) {
+    const command = ['run', 'job', '-v', '--url', scratch.url, '--', 'sh', '-c', `sleep 0.2; exit ${code}`];
+    const words = [process.execPath, MAIN, ...command].map((word) => `'${word}'`).join(' ');
+    const shell = spawn('bash', ['-c', `${words} ${redirection}`], { stdio: 'ignore' });
+    expect(await once(shell, 'exit')).toEqual([code, null]);
+  }
+});
+
+it('everything after the first -- is the command, and a name may begin with a dash', async () => {
+  const echo = ['sh', '-c', 'echo "$HOLDFAST_LOCK: $*"', 'sh'];
+  const plain = await scratch.holdfast(['run', 'job', '--try', '--', ...echo, '--', '-x']).exited;
+  expect(plain).toMatchObject({ code: 0, stdout: 'job: -- -x\n' });
+  const dashed = await scratch.holdfast(['run', '--', '-x', '--', ...echo, '--', 'y']).exited;
+  expect(dashed).toMatchObject({ code: 0, stdout: '-x: -- y\n' });
+});
+
 it('tells the command its lock, token and owner, and passes input and output through', async () => {
   const program = scratch.holdfast([
     'run',
@@ -103,6 +126,41 @@ describe('cli-signals', () => {
     expect(await program.exited).toMatchObject({ code, signal: null });
     expect(processes.filter(isAlive)).toEqual([]);
     expect(await isFree('job')).toBe(true);
+  });
+});
+
+describe('USR1 and USR2', () => {
+  /** Tells both signals in a file; TERM ends it. */
+  const LISTENER = [
+    '--',
+    'sh',
+    '-c',
+    'for s in USR1 USR2; do trap "echo $s >> \\"$SCRATCH/heard\\"" $s; done; trap "exit 3" TERM; ' +
+      'echo $$ $$ > "$SCRATCH/pids"; while :; do sleep 0.05; done',
+  ];
+
+  it.each(['SIGUSR1', 'SIGUSR2'] as const)('%s goes to the command, which may go on', async (signal) => {
+    const program = scratch.holdfast(['run', 'job', ...LISTENER]);
+    await pids();
+    program.kill(signal);
+    await until('the command has heard it', () => scratch.lines('heard').length === 1);
+    expect(scratch.lines('heard')).toEqual([signal.slice(3)]);
+    program.kill('SIGTERM');
+    const { code, stderr } = await program.exited;
+    expect({ code, stderr }).toEqual({ code: 3, stderr: expect.not.stringContaining('Debugger') });
+    expect(await isFree('job')).toBe(true);
+  });
+
+  it.each(['SIGUSR1', 'SIGUSR2'] as const)('%s means nothing to one who waits', async (signal) => {
+    const holder = scratch.holdfast(['run', 'job', ...WORKER]);
+    await pids();
+    const waiter = scratch.holdfast(['run', 'job', '-v', '--', 'sh', '-c', 'exit 5']);
+    await waiter.says('waiting');
+    waiter.kill(signal);
+    holder.kill('SIGTERM');
+    await holder.exited;
+    const { code, stderr } = await waiter.exited;
+    expect({ code, stderr }).toEqual({ code: 5, stderr: expect.not.stringContaining('Debugger') });
   });
 });
 

@@ -142,7 +142,7 @@ class Run {
       void group.commandEnded.then(() => group.terminate(killAfter));
     };
     const lost = (): void => group.terminate(killAfter);
-    this.#interruptions.handle(forward);
+    this.#interruptions.handle(forward, (signal) => group.tell(signal));
     hold.signal.addEventListener('abort', lost, { once: true });
     if (hold.signal.aborted) lost();
     if (group.id !== undefined) {
