@@ -15,6 +15,7 @@ import {
 import { diagnose } from './diagnose.js';
 import type { Endpoint } from './endpoint.js';
 import { speaksSomethingElse } from './errors.js';
+import { Forcing } from './forcing.js';
 import { Keeping } from './keeping.js';
 import { Keyspace } from './keys.js';
 import { Leaving } from './leaving.js';
@@ -36,6 +37,7 @@ interface Open {
   readonly taking: Taking;
   readonly keeping: Keeping;
   readonly leaving: Leaving;
+  readonly forcing: Forcing;
   readonly looking: Looking;
 }
 
@@ -75,7 +77,14 @@ export class EtcdBackend implements LockBackend {
     const keeping = new Keeping(session);
     const leaving = new Leaving(session);
     const taking = new Taking(session, keeping, leaving);
-    this.#opened = { session, taking, keeping, leaving, looking: new Looking(session) };
+    this.#opened = {
+      session,
+      taking,
+      keeping,
+      leaving,
+      forcing: new Forcing(session),
+      looking: new Looking(session),
+    };
     return this.#check(session, host.commandTimeout * OPENING);
   }
 
@@ -120,7 +129,7 @@ export class EtcdBackend implements LockBackend {
   }
 
   forceRelease(name: string, expected?: bigint): Promise<boolean> {
-    return this.#open.leaving.forceRelease(name, expected);
+    return this.#open.forcing.forceRelease(name, expected);
   }
 
   diagnose(): Promise<readonly Diagnosis[]> {
@@ -145,7 +154,7 @@ export class EtcdBackend implements LockBackend {
     try {
       const [shortest] = await Promise.all([
         session.leases.findShortest(timeout),
-        session.transact('check the connection', probe(this.#keys.names()), timeout),
+        session.transact('check the connection', probe(this.#keys.names()), { timeout }),
       ]);
       return {
         fairness: 'fifo',

@@ -106,6 +106,40 @@ describe('a lost answer', () => {
     await backend.close();
   });
 
+  it.each([
+    ['whoever holds it', false],
+    ['if the token is the expected one', true],
+  ])('to the release by force of a lock, %s, is a release all the same', async (_which, expecting) => {
+    await using a = await open({ hosts: server.hosts });
+    await using b = await open({ hosts: proxy.address });
+    const name = fresh();
+    const held = await a.locks.lock(name).acquire();
+    // Reading the claims names the end of their range; breaking one names a single key.
+    const breaking = (sent: Buffer): boolean =>
+      sent.includes(`${name}/claim/`) && !sent.includes(`${name}/claim0`);
+    const fault = proxy.dropAnswerTo(breaking, { answer: http2Answer });
+    const expected = expecting ? { fencingToken: held.fencingToken } : undefined;
+    expect(await b.locks.forceRelease(name, expected)).toBe(true);
+    expect(fault.hits).toBe(1);
+    expect(await b.locks.forceRelease(name)).toBe(false);
+    expect(await held.verify()).toBe(false);
+    await until(async () => (await admin.keys(`holdfast/${name}/`)).length === 0);
+  });
+
+  it('to the release by force of a lock whose holder gave it back first is no release', async () => {
+    await using a = await open({ hosts: server.hosts });
+    await using b = await open({ hosts: proxy.address });
+    const name = fresh();
+    const held = await a.locks.lock(name).acquire();
+    const breaking = (sent: Buffer): boolean =>
+      sent.includes(`${name}/claim/`) && !sent.includes(`${name}/claim0`);
+    const fault = proxy.dropRequest(breaking);
+    const forced = b.locks.forceRelease(name);
+    await fault.hit;
+    expect(await held.release()).toBe(true);
+    expect(await forced).toBe(false);
+  });
+
   it('to the grant of a lease leaves no lease', async () => {
     await using a = await open({ hosts: proxy.address });
     const before = (await admin.leases()).length;

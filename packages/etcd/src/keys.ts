@@ -12,7 +12,7 @@ export interface ClaimKey {
 }
 
 /**
- * Where claims live: `<prefix>/<name>/claim/<maker>`.
+ * Where claims live: `<prefix>/<name>/claim/<maker>`; and for a while `<prefix>/<name>/forced/<id>`.
  *
  * Name and maker are percent-encoded, which is injective and leaves no slash in them: `a` and `a/b` never meet, and all
  * claims on one name are one range of keys that holds no other name's.
@@ -26,6 +26,11 @@ export class Keyspace {
 
   claim(name: string, maker: string): Buffer {
     return Buffer.from(`${this.#claims(name)}${encodeURIComponent(maker)}`);
+  }
+
+  /** The mark of a grant that was broken by force: beside the claims, none of them. */
+  forced(name: string, id: string): Buffer {
+    return Buffer.from(`${this.#root}${encodeURIComponent(name)}/forced/${id}`);
   }
 
   /** Every claim on the name. */

@@ -11,7 +11,7 @@ interface Tail {
   readonly timer: Timer;
 }
 
-/** The ways in which a claim ends: given back, given back with a tail, broken by force. */
+/** The ways in which a claim is given back: at once, or with a tail. */
 export class Leaving {
   readonly #session: Session;
   readonly #tails = new Set<Tail>();
@@ -37,7 +37,9 @@ export class Leaving {
     let held = entry.state.kind === 'held';
     let last = entry.mod > 0n ? { key: entry.key, mod: entry.mod } : await this.#look(entry);
     while (last !== undefined) {
-      const { value, strays } = await this.#session.transact('release a lock', transactions.remove(last));
+      const removing = transactions.remove(last);
+      const scope = entry.claim.name;
+      const { value, strays } = await this.#session.transact('release a lock', removing, { scope });
       const { done, own } = transactions.outcome(value);
       // An earlier try of this request may be the one that deleted it.
       if (done || (own === undefined && strays)) return held;
@@ -45,19 +47,6 @@ export class Leaving {
       held = own?.state === 'held';
     }
     return false;
-  }
-
-  async forceRelease(name: string, expected?: bigint): Promise<boolean> {
-    for (;;) {
-      const [holder] = await this.#session.queue(name);
-      if (holder === undefined || holder.state === 'waiting') return false;
-      if (expected !== undefined && holder.token !== expected) return false;
-      const removing = transactions.removeToken(holder.key, holder.token);
-      const { value, strays } = await this.#session.transact('force a lock', removing);
-      if (!transactions.outcome(value).done && !strays) continue;
-      if (holder.ownLease === true) this.#session.leases.revokeById(holder.lease);
-      return true;
-    }
   }
 
   /** Tails go on without this process, to the end of their leases. */

@@ -3,6 +3,8 @@ import type { ITxnRequest, ITxnResponse } from 'etcd3';
 import type { Entry } from './entry.js';
 import type { Keyspace } from './keys.js';
 import { type Lease, Leases } from './leases.js';
+import { Lookout } from './lookout.js';
+import { Outbox } from './outbox.js';
 import type { StoredClaim } from './stored.js';
 import { claimsIn, queue } from './transactions.js';
 import type { Answer, Transport } from './transport.js';
@@ -16,10 +18,12 @@ export class Session {
   readonly keys: Keyspace;
   readonly leases: Leases;
   readonly watches: Watches;
+  readonly lookout: Lookout;
   /** This process's claims by owner. */
   readonly entries = new Map<string, Entry>();
   /** By name, the last of this process to join the queue, for as long as it is known. */
   readonly lastQueued = new Map<string, Entry>();
+  readonly #outbox: Outbox;
 
   constructor(host: BackendHost, transport: Transport, keys: Keyspace, leaseGone: (lease: Lease) => void) {
     this.host = host;
@@ -31,11 +35,27 @@ export class Session {
       report: (error) => host.report(error),
     });
     this.watches = new Watches(transport, host.clock);
+    this.#outbox = new Outbox(
+      (what, transaction, timeout) =>
+        transport.call(what, (rpc, call) => rpc.txn(transaction, call), timeout),
+      host.clock,
+    );
+    const read = async (reading: ITxnRequest): Promise<ITxnResponse> =>
+      (await this.transact('look at the queue', reading)).value;
+    this.lookout = new Lookout(read, host.clock);
   }
 
-  /** @param what completes "etcd could not …" */
-  transact(what: string, transaction: ITxnRequest, timeout?: number): Promise<Answer<ITxnResponse>> {
-    return this.transport.call(what, (rpc, call) => rpc.txn(transaction, call), timeout);
+  /**
+   * @param what completes "etcd could not …"
+   * @param options.timeout ms. Default the command timeout.
+   * @param options.scope as in `Outbox.send`
+   */
+  transact(
+    what: string,
+    transaction: ITxnRequest,
+    { timeout = this.transport.timeout, scope }: { readonly timeout?: number; readonly scope?: string } = {},
+  ): Promise<Answer<ITxnResponse>> {
+    return this.#outbox.send(what, transaction, timeout, scope);
   }
 
   /** Every claim on the name, the oldest first. */
@@ -75,6 +95,7 @@ export class Session {
     }
     this.entries.clear();
     this.watches.close();
+    this.lookout.close();
     await this.leases.close();
     this.transport.close();
   }

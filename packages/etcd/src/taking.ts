@@ -1,18 +1,19 @@
-import { type Claim, type Contended, type Grant, sleep } from '@holdfast/core';
+import { type Claim, type Contended, type Grant, sleep, type Timer } from '@holdfast/core';
 import type { IKeyValue, ITxnRequest, ITxnResponse } from 'etcd3';
 import { Entry } from './entry.js';
 import { failureOf } from './errors.js';
 import type { Keeping } from './keeping.js';
 import type { Lease } from './leases.js';
 import type { Leaving } from './leaving.js';
+import type { Sighting } from './lookout.js';
 import type { Session } from './session.js';
 import { decodeClaim, type StoredClaim } from './stored.js';
 import * as transactions from './transactions.js';
 
 /** ttl of the lease that keeps a place in the queue, ms. */
 export const PLACE_TTL = 4_000;
-/** A waiter looks at its two keys this often even if no watch wakes it, ms; and up to a fifth later. */
-const POLL = 5_000;
+/** A waiter looks at its two keys this often even if no watch wakes it, ms: see `Lookout.pauseBefore`. */
+const POLL = 4_000;
 /**
  * A waiter that waits for longer watches its own key as well, ms. One that is served sooner would make that watch, and
  * take it back, for nothing: its turn is checked by the transaction that takes it.
@@ -25,7 +26,7 @@ const FRESH = 0.1;
 type Taken = 'granted' | Contended;
 
 /** How a wait for the turn ended; `freed` where the one before us held the lock. */
-type Woken = 'freed' | 'deleted' | 'broken' | 'idle' | 'aborted';
+type Woken = 'freed' | 'deleted' | 'broken' | 'aborted';
 
 /** From a claim to a grant: entering, queueing, waiting for the turn. */
 export class Taking {
@@ -55,20 +56,21 @@ export class Taking {
 
   /** Resolves when the key before ours or our own is deleted, or was found missing. */
   async awaitTurn(claim: Claim, signal: AbortSignal): Promise<void> {
-    const { clock, entries } = this.#session;
+    const { clock, entries, lookout } = this.#session;
     const entry = entries.get(claim.owner);
     if (entry?.state.kind !== 'waiting') return;
-    const keys = [entry.state.predecessor.key, entry.key] as const;
+    const { predecessor, token } = entry.state;
+    const sightings = [predecessor, { key: entry.key, token }] as const;
     let { revision } = entry.state;
     for (let breaks = 0; !signal.aborted; ) {
-      const woken = await this.#nextEvent(keys, revision, signal);
+      const woken = await this.#nextEvent(entry, sightings, revision, signal);
       if (woken === 'freed' && entry.state.kind === 'waiting') entry.state = { ...entry.state, heir: true };
-      if (woken === 'freed' || woken === 'deleted' || woken === 'aborted') return;
-      if (woken === 'broken') await sleep(clock, pauseAfter(breaks++), signal);
+      if (woken !== 'broken') return;
+      await sleep(clock, pauseAfter(breaks++), signal);
       if (signal.aborted) return;
-      const { value } = await this.#session.transact('look at the queue', transactions.read(keys));
-      if (transactions.claimsIn(value).some((claims) => claims.length === 0)) return;
-      revision = transactions.revisionOf(value);
+      const found = await lookout.look(sightings);
+      if (!found.unchanged) return;
+      revision = found.revision;
       await entry.inTurn(() => this.#leaveRetired(entry));
     }
   }
@@ -114,7 +116,9 @@ export class Taking {
     if (entry.claim.queue && this.#placeIfAny(entry) !== undefined) return this.#join(entry, lease);
     entry.since = this.#session.clock.wall();
     const taking = transactions.take(entry.range, this.#held(entry, lease));
-    const entered = transactions.taken(await this.#sendStraying(entry, [lease], taking));
+    const entered = transactions.taken(
+      await this.#sendStraying(entry, [lease], taking, { scope: entry.claim.name }),
+    );
     const refused = entered.kind === 'refused';
     if (refused && entry.claim.queue) return this.#join(entry, lease);
     if (refused && entered.oldest === undefined) return this.#tryPastForeign(entry, lease);
@@ -157,15 +161,20 @@ export class Taking {
     return { key: entry.key, value: entry.value('held', lease), lease: lease.id };
   }
 
-  /** Sends what makes the key. Until an answer says that no try went astray, the key may be made at any later time. */
+  /**
+   * Sends what makes the key. Until an answer says that no try went astray, the key may be made at any later time.
+   *
+   * @param options.scope as in `Outbox.send`
+   */
   async #sendStraying(
     entry: Entry,
     leases: readonly Lease[],
     transaction: ITxnRequest,
+    options?: { readonly scope?: string },
   ): Promise<ITxnResponse> {
     const suspects = leases.filter((lease) => !entry.strays.has(lease));
     for (const lease of suspects) entry.strays.add(lease);
-    const { value, strays } = await this.#session.transact('acquire a lock', transaction);
+    const { value, strays } = await this.#session.transact('acquire a lock', transaction, options);
     if (!strays) for (const lease of suspects) entry.strays.delete(lease);
     return value;
   }
@@ -331,13 +340,20 @@ export class Taking {
     if (entry.state.kind === 'held') entry.state = { kind: 'unknown' };
   }
 
-  /** One of the keys is deleted, the watch breaks, nothing happens for long, or the caller has gone. */
-  #nextEvent(keys: readonly [Buffer, Buffer], revision: bigint, signal: AbortSignal): Promise<Woken> {
-    const { watches, clock } = this.#session;
+  /** One of the keys is deleted or found missing, the watch breaks, or the caller has gone. */
+  #nextEvent(
+    entry: Entry,
+    sightings: readonly [predecessor: Sighting, own: Sighting],
+    revision: bigint,
+    signal: AbortSignal,
+  ): Promise<Woken> {
+    const { watches, clock, lookout } = this.#session;
     return new Promise((resolve) => {
       if (signal.aborted) return resolve('aborted');
+      let finished = false;
       const finish = (woken: Woken): void => {
-        idle.cancel();
+        finished = true;
+        poll.cancel();
         lasting.cancel();
         signal.removeEventListener('abort', abort);
         for (const unwatch of unwatches) unwatch();
@@ -345,8 +361,19 @@ export class Taking {
       };
       const abort = (): void => finish('aborted');
       signal.addEventListener('abort', abort, { once: true });
-      const idle = clock.setTimer(POLL * (1 + Math.random() / 5), () => finish('idle'));
-      const [predecessor, own] = keys;
+      const look = async (): Promise<void> => {
+        const found = await lookout.look(sightings);
+        if (finished) return;
+        if (!found.unchanged) return finish('deleted');
+        await entry.inTurn(() => this.#leaveRetired(entry));
+        if (!finished) poll = lookLater();
+      };
+      const lookLater = (): Timer =>
+        clock.setTimer(lookout.pauseBefore(POLL), () => {
+          look().catch(() => !finished && finish('broken'));
+        });
+      let poll = lookLater();
+      const [predecessor, own] = sightings;
       const unwatches = [
         watches.watch(predecessor, revision, (outcome, before) => finish(heldBy(before) ? 'freed' : outcome)),
       ];

@@ -190,13 +190,24 @@ export function onlyWhile(
   return { compare: [isUntouched(claim)], success: [...work] };
 }
 
-/** Deletes the key if it is the claim with this token, whoever owns it by now. */
-export function removeToken(key: Buffer, token: bigint): ITxnRequest {
+/** A key that says, for a while, that a transaction was carried out. */
+export interface Mark {
+  readonly key: Buffer;
+  readonly lease: string;
+}
+
+/** Deletes the claim, if the key still is the one with its token, whoever owns it by now; and leaves the mark. */
+export function breakGrant({ key, token }: StoredClaim, mark: Mark): ITxnRequest {
   return {
     compare: [isStill(key, token)],
-    success: [{ request_delete_range: { key } }],
-    failure: [one(key)],
+    success: [{ request_delete_range: { key } }, { request_put: { ...mark, value: Buffer.of() } }],
+    failure: [one(mark.key)],
   };
+}
+
+/** Whether that was done, now or by an earlier sending of the same. */
+export function broken(response: ITxnResponse): boolean {
+  return response.succeeded || keyValues(response.responses[0]).length > 0;
 }
 
 /** Writes nothing, but may only be sent by whoever may read and write there. */
@@ -225,6 +236,22 @@ export function findToken(range: KeyRange, token: bigint): ITxnRequest {
 /** All claims of a name, the oldest first. */
 export function queue(range: KeyRange): ITxnRequest {
   return { success: [{ request_range: { ...range, sort_target: 'Create', sort_order: 'Ascend' } }] };
+}
+
+/**
+ * Many transactions as one. etcd tries the conditions of all before it does anything, so each must be about keys that
+ * none of the others touches.
+ */
+export function together(requests: readonly ITxnRequest[]): ITxnRequest {
+  return { success: requests.map((request_txn) => ({ request_txn })) };
+}
+
+/** The answer to each transaction in an answer to `together`. */
+export function apart({ header, responses }: ITxnResponse): readonly ITxnResponse[] {
+  return responses.map(({ response_txn }) => {
+    if (response_txn === undefined) throw new Error('etcd answered a transaction with something else');
+    return { ...response_txn, header };
+  });
 }
 
 /** The outcome of a transaction that does something or else reads one key. */

@@ -33,7 +33,8 @@ const HASTE = 0.95;
 export class Transport {
   readonly #endpoints: readonly Endpoint[];
   readonly #clock: Clock;
-  readonly #timeout: number;
+  /** ms for a request, unless its caller says otherwise. */
+  readonly timeout: number;
   readonly #suspectUntil = new Map<Endpoint, number>();
   readonly #answeredAt = new Map<Endpoint, number>();
   readonly #first: number;
@@ -41,7 +42,7 @@ export class Transport {
   constructor(endpoints: readonly Endpoint[], host: Pick<BackendHost, 'clock' | 'commandTimeout'>) {
     this.#endpoints = endpoints;
     this.#clock = host.clock;
-    this.#timeout = host.commandTimeout * HASTE;
+    this.timeout = host.commandTimeout * HASTE;
     // Many clients of one list must not all prefer the same member.
     this.#first = Math.floor(Math.random() * endpoints.length);
   }
@@ -62,7 +63,7 @@ export class Transport {
    * @param timeout ms for all tries together. Default the command timeout.
    * @throws BackendError; unless it refuses, the request may have been applied
    */
-  async call<T>(what: string, send: Send<T>, timeout = this.#timeout): Promise<Answer<T>> {
+  async call<T>(what: string, send: Send<T>, timeout = this.timeout): Promise<Answer<T>> {
     const deadline = this.#clock.now() + timeout;
     const patience = this.#endpoints.length > 1 ? timeout * PATIENCE : timeout;
     let failure: unknown;
@@ -89,7 +90,7 @@ export class Transport {
   /** Keeps a lease alive once. The ttl in ms that it has again; 0 when the server does not know it. */
   keepAlive(id: string, timeout?: number): Promise<Answer<number>> {
     const send: Send<number> = async (rpc, call) => Math.max(0, await rpc.leaseKeepAlive(id, call)) * 1000;
-    return this.call('keep a lease alive', send, Math.min(timeout ?? this.#timeout, this.#timeout));
+    return this.call('keep a lease alive', send, Math.min(timeout ?? this.timeout, this.timeout));
   }
 
   /** Opens a stream of watches on the endpoint that seems best. `failed` tells the transport that it went silent. */
@@ -105,7 +106,7 @@ export class Transport {
 
   /** The same, through this endpoint alone. */
   through(endpoint: Endpoint): Transport {
-    return new Transport([endpoint], { clock: this.#clock, commandTimeout: this.#timeout });
+    return new Transport([endpoint], { clock: this.#clock, commandTimeout: this.timeout });
   }
 
   close(): void {

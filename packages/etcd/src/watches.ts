@@ -1,5 +1,6 @@
 import type { Clock, Timer } from '@holdfast/core';
 import type { IKeyValue, IWatchResponse } from 'etcd3';
+import type { Sighting } from './lookout.js';
 import type { WatchStream } from './rpc.js';
 import type { Transport } from './transport.js';
 
@@ -14,9 +15,10 @@ const SWEEP = 50;
 const LINGER = 100;
 
 interface Watch {
-  readonly key: Buffer;
+  readonly sighting: Sighting;
   readonly revision: bigint;
-  readonly ended: Ended;
+  /** Whoever wants to know: the one behind in the queue, and the one whose key it is. */
+  readonly ended: Set<Ended>;
 }
 
 /** How a watch ended, and what the deleted key was just before, where the server still knows. */
@@ -39,6 +41,8 @@ export class Watches {
   readonly #transport: Transport;
   readonly #clock: Clock;
   readonly #watches = new Map<string, Watch>();
+  /** The ids of those by what they watch. */
+  readonly #ids = new Map<string, string>();
   #state: State = { kind: 'closed' };
   #lastId = 0n;
   #timer: Timer | undefined;
@@ -58,17 +62,29 @@ export class Watches {
   }
 
   /**
-   * Calls `ended` once, when the key is deleted after `revision` or the watch breaks.
+   * Calls `ended` once, when the key is deleted after `revision`, at which it was the claim that was seen, or when the
+   * watch breaks.
    *
    * @returns ends the watch silently
    */
-  watch(key: Buffer, revision: bigint, ended: Ended): () => void {
+  watch(sighting: Sighting, revision: bigint, ended: Ended): () => void {
+    // If this claim is watched already, from whichever revision on, it was there then, and so it was in between.
+    const id = this.#ids.get(idOf(sighting)) ?? this.#begin(sighting, revision);
+    const watch = this.#watches.get(id);
+    watch?.ended.add(ended);
+    return () => {
+      if (watch?.ended.delete(ended) === true && watch.ended.size === 0) this.#unwatch(id);
+    };
+  }
+
+  #begin(sighting: Sighting, revision: bigint): string {
     const id = String(++this.#lastId);
-    this.#watches.set(id, { key, revision, ended });
+    this.#watches.set(id, { sighting, revision, ended: new Set() });
+    this.#ids.set(idOf(sighting), id);
     if (this.#state.kind === 'open') this.#create(this.#state.stream, id);
     else if (this.#state.kind === 'closed') this.#open();
     if (this.#watches.size === 1) this.#expectHeartbeat();
-    return () => this.#unwatch(id);
+    return id;
   }
 
   /** Whoever still watches is told that it is over. */
@@ -108,7 +124,8 @@ export class Watches {
   #create(stream: WatchStream, id: string): void {
     const watch = this.#watches.get(id);
     if (watch === undefined) return;
-    const { key, revision } = watch;
+    const { revision } = watch;
+    const { key } = watch.sighting;
     const start = String(revision + 1n);
     stream.write({
       create_request: { key, start_revision: start, watch_id: id, filters: ['Noput'], prev_kv: true },
@@ -128,11 +145,15 @@ export class Watches {
   #finish(id: string, outcome: WatchOutcome, before?: IKeyValue): void {
     const watch = this.#watches.get(id);
     this.#unwatch(id, outcome === 'broken');
-    watch?.ended(outcome, before);
+    tell(watch, outcome, before);
   }
 
   #unwatch(id: string, alreadyCancelled = false): void {
-    if (!this.#watches.delete(id) || this.#state.kind !== 'open') return;
+    const watch = this.#watches.get(id);
+    if (watch === undefined) return;
+    this.#watches.delete(id);
+    this.#ids.delete(idOf(watch.sighting));
+    if (this.#state.kind !== 'open') return;
     if (!alreadyCancelled) this.#takeBackLater(id);
     if (this.#watches.size === 0) this.#linger();
   }
@@ -183,7 +204,8 @@ export class Watches {
   #giveUp(): void {
     const watches = [...this.#watches.values()];
     this.#watches.clear();
-    for (const { ended } of watches) ended('broken');
+    this.#ids.clear();
+    for (const watch of watches) tell(watch, 'broken');
   }
 
   #end(): void {
@@ -192,6 +214,16 @@ export class Watches {
     if (this.#state.kind === 'open') endQuietly(this.#state.stream);
     this.#state = { kind: 'closed' };
   }
+}
+
+function tell(watch: Watch | undefined, outcome: WatchOutcome, before?: IKeyValue): void {
+  const listeners = [...(watch?.ended ?? [])];
+  watch?.ended.clear();
+  for (const ended of listeners) ended(outcome, before);
+}
+
+function idOf({ key, token }: Sighting): string {
+  return `${token} ${key.toString('latin1')}`;
 }
 
 /** Ended before it is cancelled: etcd3 takes the error of a writable stream for a failure of its host. */

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { zooKeeperRequest } from '../../proxy/matchers.js';
 import type { FaultProxy } from '../../proxy/proxy.js';
 import type { ServerNode } from '../../servers/handle.js';
@@ -100,7 +101,10 @@ export const zookeeperCluster: ChaosTarget<Running> = {
     wired(
       await startZooKeeperCluster({
         own: true,
-        partitionable: namespaces === true ? 'namespaces' : 'proxies',
+        // A follower goes on answering reads for this many ticks without its leader: here past the end of sessions.
+        ...(namespaces === true
+          ? { partitionable: 'namespaces', config: { syncLimit: 40 } }
+          : { partitionable: 'proxies' }),
       }),
       workers,
     ),
@@ -155,6 +159,7 @@ function blackholed(id: string, what: string, choose: typeof leaderOf): ChaosFau
     ...isolated(id, what, choose),
     description: `${what} lives in a network namespace that is unplugged from its peers', and is still reached by its clients`,
     namespaces: true,
+    lasts: { min: 1.25 * SESSION, max: 3 * SESSION },
   };
 }
 
@@ -176,8 +181,20 @@ function onWires(
   };
 }
 
-/** As the server itself counts them. */
-async function leftovers({ port, host }: ServerNode): Promise<Record<string, number>> {
+/** As the server itself counts them, once it serves: one that was cut off is a while on its way back. */
+async function leftovers(node: ServerNode): Promise<Record<string, number>> {
+  const giveUp = performance.now() + 30_000;
+  for (;;) {
+    try {
+      return await count(node);
+    } catch (error) {
+      if (performance.now() > giveUp) throw error;
+      await sleep(100);
+    }
+  }
+}
+
+async function count({ port, host }: ServerNode): Promise<Record<string, number>> {
   const answer = await exchange(port, {
     host,
     send: 'mntr',
