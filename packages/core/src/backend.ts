@@ -18,7 +18,8 @@ export interface LockBackend {
   readonly prefix?: string;
 
   /**
-   * Connects and checks: the server answers, speaks the protocol, lets us in. Called once, before anything else.
+   * Connects and checks: the server answers, speaks the protocol, lets us in. Called once, before anything else, and
+   * never again: not after `close`, nor after it failed (`close` follows that too).
    *
    * @returns the capabilities as they are on this server
    * @throws BackendError when the server cannot be reached or refuses
@@ -220,5 +221,6 @@ export interface BackendModule {
   readonly options?: Readonly<Record<string, OptionType>>;
   /** URL parameters that the driver documents and that stay in the URL. */
   readonly driverParameters?: readonly string[];
+  /** A new backend at each call: each is opened once, and closed for good. */
   createBackend(options: BackendOptions): LockBackend | Promise<LockBackend>;
 }
