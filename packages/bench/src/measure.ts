@@ -109,9 +109,10 @@ async function contended(
       ms: effort.ms * WARM_UP,
       name: `warm-up-${Date.now()}`,
     } as const;
-    await Promise.all(workers.map((worker) => worker.perform(warmUp)));
-    const task = { kind: 'contended', waiters, ms: effort.ms, name: `contended-${Date.now()}` } as const;
-    const probing = prober?.perform({ kind: 'probe', ms: effort.ms });
+    const warm = await Promise.all(workers.map((worker) => worker.perform(warmUp)));
+    const ms = lengthFor(effort, warm);
+    const task = { kind: 'contended', waiters, ms, name: `contended-${Date.now()}` } as const;
+    const probing = prober?.perform({ kind: 'probe', ms });
     const findings = await Promise.all(workers.map((worker) => worker.perform(task)));
     const found = summarise(findings);
     const latencies = await probing;
@@ -123,6 +124,20 @@ async function contended(
       [...workers, ...(prober === undefined ? [] : [prober])].map((worker) => worker.close()),
     );
   }
+}
+
+/** Turns for each waiter, on average: with only a few, one more for some than for others already looks like a spread. */
+const TURNS = 30;
+
+/** ms: no contended measurement is longer, however slow the turns. */
+const LONGEST_CONTENDED = 15_000;
+
+/** ms that a contended measurement takes, to judge by the warm-up, for its waiters to have enough turns. */
+export function lengthFor({ ms, waiters }: Effort, warmUp: readonly Finding[]): number {
+  const holds = warmUp.flatMap((finding) => (finding.kind === 'contended' ? finding.holds : []));
+  const times = holds.map(([granted]) => granted);
+  const perTurn = (Math.max(...times) - Math.min(...times)) / Math.max(1, times.length - 1);
+  return Math.max(ms, Math.min(LONGEST_CONTENDED, perTurn * TURNS * waiters || 0));
 }
 
 function summarise(findings: readonly Finding[]): Found {
