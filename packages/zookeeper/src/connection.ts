@@ -44,6 +44,12 @@ const WINDOW = 256;
 
 type Packet = ConnectionManager['packetQueue']['queue'][number];
 
+/** A request, and who wants to know when it leaves. */
+interface Parcel {
+  readonly packet: Packet;
+  sent(): void;
+}
+
 const CLOSED = 'the server closed the connection';
 /** A server gives no reason. */
 const CLOSED_EARLY = `${CLOSED} before the handshake: it does not serve now, or has as many connections from here as its maxClientCnxns allows`;
@@ -52,7 +58,7 @@ const CLOSED_EARLY = `${CLOSED} before the handshake: it does not serve now, or 
  * One session's connection: node-zookeeper-client 1.1.3 behind guards against its defects. Only this file knows that
  * client.
  *
- * - **Every request has a deadline** and is only ever sent on a live connection. The client keeps requests while
+ * - **Every request has a deadline**, from when it is sent, and is only ever sent on a live connection. The client keeps requests while
  *   offline, sends them later, and forgets them for ever after expiry.
  * - **Every handshake has a deadline.** The client waits for ever where TCP connects and nobody answers.
  * - **We cut the frames.** The client's buffer survives a reconnect, where a cut frame becomes a false expiry; and its
@@ -83,7 +89,7 @@ export class Connection {
   /** The code in the frame that the client is reading: its own error has only those that it knows. */
   #code = 0;
   /** What waits until fewer than {@link WINDOW} requests are unanswered. */
-  readonly #backlog: Packet[] = [];
+  readonly #backlog: Parcel[] = [];
   #inTurn = false;
   readonly #lastOfTurn: (() => void)[] = [];
   readonly #listings = new Map<string, Promise<Response>>();
@@ -214,14 +220,20 @@ export class Connection {
     if (this.#state !== 'connected') {
       return Promise.reject(new ZooKeeperError(CODE.connectionLoss, path, { cause: this.#lastError }));
     }
+    const patience = until - this.#clock.now();
+    if (patience <= 0) return Promise.reject(new ZooKeeperError(CODE.operationTimeout, path));
     return new Promise((resolve, reject) => {
       const request = new jute.Request(new protocol.RequestHeader(0, type), payload);
-      const timer = this.#clock.setTimer(until - this.#clock.now(), () => {
-        this.#unsend(request);
-        reject(new ZooKeeperError(CODE.operationTimeout, path));
-      });
+      let timer: Timer | undefined;
+      // From when it is sent: how long it waits here for its turn says nothing of the server.
+      const sent = (): void => {
+        timer = this.#clock.setTimer(patience, () => {
+          this.#unsend(request);
+          reject(new ZooKeeperError(CODE.operationTimeout, path));
+        });
+      };
       const callback = (error: Error | null, response?: Response): void => {
-        timer.cancel();
+        timer?.cancel();
         if (error === null && response !== undefined) {
           if (watch !== undefined) this.#watch(path, watch);
           resolve(response);
@@ -232,9 +244,9 @@ export class Connection {
         }
         this.#sendMore();
       };
-      if (urgent) return this.#send({ request, callback });
-      this.#backlog.push({ request, callback });
-      this.#sendMore();
+      const parcel = { packet: { request, callback }, sent };
+      if (urgent || (this.#backlog.length === 0 && this.#outstanding < WINDOW)) return this.#send(parcel);
+      this.#backlog.push(parcel);
     });
   }
 
@@ -250,10 +262,11 @@ export class Connection {
     return this.#manager.pendingQueue.length + this.#manager.packetQueue.queue.length;
   }
 
-  #send({ request, callback }: Packet): void {
+  #send({ packet, sent }: Parcel): void {
+    sent();
     this.#renumber();
     this.#endTurnSoon();
-    this.#manager.queue(request, callback);
+    this.#manager.queue(packet.request, packet.callback);
   }
 
   /** Requests of one turn of the event loop leave in one write. */
@@ -269,12 +282,11 @@ export class Connection {
     });
   }
 
-  /** A request whose caller has gone must not be sent later. */
+  /** The client still has it where the socket takes no more; a request whose time is up must not be sent later. */
   #unsend(request: object): void {
-    for (const queue of [this.#backlog, this.#manager.packetQueue.queue]) {
-      const index = queue.findIndex((packet) => packet.request === request);
-      if (index >= 0) queue.splice(index, 1);
-    }
+    const { queue } = this.#manager.packetQueue;
+    const index = queue.findIndex((packet) => packet.request === request);
+    if (index >= 0) queue.splice(index, 1);
   }
 
   /** The client counts past 32 bits and then throws; answers are matched in order, so starting again is harmless. */
@@ -409,7 +421,8 @@ export class Connection {
     this.#fault = undefined;
     if (wasOpen) this.#lastError = cause;
     // What was not sent yet must not be sent on the next connection: its callers are told now.
-    const unsent = [...this.#manager.packetQueue.queue.splice(0), ...this.#backlog.splice(0)];
+    const waiting = this.#backlog.splice(0).map(({ packet }) => packet);
+    const unsent = [...this.#manager.packetQueue.queue.splice(0), ...waiting];
     const inFlight = this.#manager.pendingQueue.splice(0);
     for (const { callback } of [...inFlight, ...unsent]) callback(new ZooKeeperError(CODE.connectionLoss));
     if (wasOpen) this.#events.disconnected(cause);

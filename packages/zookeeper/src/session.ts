@@ -58,6 +58,8 @@ export class Session {
   #state: 'opening' | 'suspended' | 'ready' | 'ended' = 'opening';
   #cause: Error | undefined;
   readonly #waiting = new Set<() => void>();
+  /** Paths that are being made. */
+  readonly #making = new Map<string, Promise<void>>();
   #beat: Timer | undefined;
   /** When the answered heartbeats were sent, oldest first: from the one that validity counts from. */
   #answered: number[] = [];
@@ -187,8 +189,19 @@ export class Session {
     }
   }
 
-  /** Makes a node that stays and its parents. Looks first: who may not write there may still find it made. */
-  async makePath(path: string, until: number): Promise<void> {
+  /**
+   * Makes a node that stays and its parents, once for all who ask at the same time. Looks first: who may not write there
+   * may still find it made.
+   */
+  makePath(path: string, until: number): Promise<void> {
+    const present = this.#making.get(path);
+    if (present !== undefined) return present;
+    const making = this.#makePath(path, until).finally(() => this.#making.delete(path));
+    this.#making.set(path, making);
+    return making;
+  }
+
+  async #makePath(path: string, until: number): Promise<void> {
     if (path === '' || (await this.stat(path, until)) !== undefined) return;
     await this.makePath(path.slice(0, path.lastIndexOf('/')), until);
     await this.make(path, until);
