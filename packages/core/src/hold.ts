@@ -17,12 +17,6 @@ import { validUntil } from './validity.js';
  */
 type State = 'held' | 'releasing' | 'unreleased' | 'released' | 'lost' | 'detached';
 
-/**
- * How soon the watchdog asks for the whole ttl where a grant came with less (a lock that was handed over), ms. Work that
- * keeps the process busy would otherwise outlast it; work that is done sooner is spared the request.
- */
-const FIRST_RENEWAL = 50;
-
 /** How a hold is to be kept: the part of a request that outlives the acquisition. */
 export type HoldTerms = Pick<Request, 'renew' | 'maxHold' | 'minHold'>;
 
@@ -66,10 +60,7 @@ export class Hold {
     this.#grantedAt = engine.clock.now();
     this.#ownEnd = this.#grantedAt + terms.maxHold;
     this.#maxEnd = this.#ownEnd;
-    const validFor = grant.validFor ?? grant.ttl;
-    this.#confirm(grant.from ?? sent, validFor);
-    if (terms.renew && validFor < grant.ttl)
-      this.#renewAt = Math.min(this.#renewAt, this.#grantedAt + FIRST_RENEWAL);
+    this.#confirm(grant.from ?? sent, grant.validFor ?? grant.ttl);
     if (!terms.renew && this.#onSession) this.#leaseEnd = sent + grant.ttl;
   }
 

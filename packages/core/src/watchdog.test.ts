@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { Claim, LockBackend } from './backend.js';
+import type { LockBackend } from './backend.js';
 import { createLocks } from './locks.js';
 import { memoryBackend } from './memory/backend.js';
-import { MemoryStore } from './memory/store.js';
 import { ManualClock } from './testing/manual-clock.js';
 import { world } from './testing/world.js';
 
@@ -22,34 +21,7 @@ function onSession(inner: LockBackend): LockBackend {
   });
 }
 
-/** A backend that hands the lock over for a second at first, whatever the ttl. */
-function handsOver(inner: LockBackend): LockBackend {
-  return new Proxy(inner, {
-    get: (target, property) => {
-      const value: unknown = Reflect.get(target, property, target);
-      if (typeof value !== 'function') return value;
-      if (property !== 'attempt') return value.bind(target);
-      return async (claim: Claim) => {
-        const answer = await target.attempt(claim);
-        return 'fencingToken' in answer ? { ...answer, validFor: 1000 } : answer;
-      };
-    },
-  });
-}
-
 describe('the watchdog', () => {
-  it('soon asks for the whole ttl where a grant came with less: work may keep the process busy', async () => {
-    const clock = new ManualClock();
-    const locks = await createLocks(handsOver(memoryBackend({ store: new MemoryStore(clock) })), { clock });
-    const hold = await locks.lock('k').acquire({ ttl: 30_000 });
-    expect([hold.ttl, hold.remaining() <= 1000]).toEqual([30_000, true]);
-    await clock.advance(60);
-    expect(hold.remaining()).toBeGreaterThan(29_000);
-    const short = await locks.lock('short').acquire({ ttl: 30_000, renew: false });
-    await clock.advance(1000);
-    expect(short.isHeld()).toBe(false);
-  });
-
   it('renews at a third of the ttl, less a random part of up to a tenth', async () => {
     const { clock, a } = await world();
     const times: number[] = [];

@@ -118,12 +118,6 @@ export class RedisBackend implements LockBackend {
     const { name, owner, ttl, metadata } = claim;
     const room = this.#waiting;
     const candidate = room.enter(claim);
-    const handOver = candidate.takeHandOver();
-    if (handOver !== undefined) {
-      const { token, from } = handOver;
-      this.#granted(candidate);
-      return Promise.resolve({ claim, fencingToken: token, ttl, from, validFor: LIVENESS });
-    }
     const keys = this.#keyspace.keys(name);
     const args: (string | number)[] = [owner, ttl, candidate.place];
     if (metadata !== undefined) args.push(metadata);
@@ -136,8 +130,8 @@ export class RedisBackend implements LockBackend {
           this.#granted(candidate);
           return { claim, fencingToken: BigInt(reply), ttl };
         }
-        const { contended, sign } = refusalFrom(name, reply);
-        if (claim.queue) room.queued(candidate, contended, sentAt, sign);
+        const contended = refusalFrom(name, reply);
+        if (claim.queue) room.queued(candidate, contended, sentAt);
         else if (!candidate.unsettled) room.remove(candidate);
         return contended;
       },
@@ -242,12 +236,12 @@ export class RedisBackend implements LockBackend {
 
   /**
    * How a claim stands in the queue: '' not at all, '+' where it may be handed the lock for as long as a waiter
-   * counts as alive, '-' where it has to ask for it: for a life that is shorter than that, or is not renewed, for a text that the
-   * releasing script does not know, for replicas that must confirm.
+   * counts as alive, '-' where it has to ask for it: for a life that is shorter than that, for a text that the releasing
+   * script does not know, for replicas that must confirm.
    */
-  #placeOf({ queue, ttl, renew, metadata }: Claim): string {
+  #placeOf({ queue, ttl, metadata }: Claim): string {
     if (!queue) return '';
-    const handable = renew && ttl >= LIVENESS && metadata === undefined && this.#confirmation === undefined;
+    const handable = ttl >= LIVENESS && metadata === undefined && this.#confirmation === undefined;
     return `${handable ? '+' : '-'}${this.#channel}`;
   }
 
@@ -285,8 +279,8 @@ export class RedisBackend implements LockBackend {
     );
     try {
       const reply = await this.#run(name, scripts.refresh, [lock, fence, queue, alive], members);
-      const [head, left, sign, ...gone] = reply as [string, number, number, ...string[]];
-      return { head, left, sign, gone };
+      const [head, left, ...gone] = reply as [string, number, ...string[]];
+      return { head, left, gone };
     } finally {
       impatient.cancel();
     }
@@ -347,22 +341,21 @@ function mark(owner: string, token: bigint): string {
   return `${owner}\n${token}\n`;
 }
 
-/** { holder, held since, position or 0, ms left, the server's clock: a sign of life } */
-function refusalFrom(name: string, reply: unknown): { readonly contended: Contended; readonly sign: number } {
-  if (!Array.isArray(reply) || reply.length < 5) {
+/** { holder, held since, position or 0, ms left } */
+function refusalFrom(name: string, reply: unknown): Contended {
+  if (!Array.isArray(reply) || reply.length < 4) {
     throw new BackendError(
       'BACKEND_REFUSED',
       `the key of lock ${JSON.stringify(name)} holds what Holdfast did not write; delete it, or use another prefix`,
       { lockName: name, transient: false },
     );
   }
-  const [holder, since, position, left, sign] = reply as [string, string, number, number, number];
-  const contended = {
+  const [holder, since, position, left] = reply as [string, string, number, number];
+  return {
     ...(holder === '' ? {} : { holder: { owner: holder, since: new Date(Number(since)) } }),
     ...(position === 0 ? {} : { position }),
     retryAfter: Math.max(0, left),
   };
-  return { contended, sign };
 }
 
 /** { value or null, ms left, members… } */

@@ -1,5 +1,4 @@
 import type { Claim, Clock, Timer } from '@holdfast/core';
-import { LIVENESS } from './liveness.js';
 
 /** Whether a candidate should look again. */
 type Turn =
@@ -9,13 +8,6 @@ type Turn =
 
 const WAIT: Turn = { kind: 'wait' };
 const COME: Turn = { kind: 'come' };
-
-/** A lock that was handed over: the server's word that it is ours. */
-export interface HandOver {
-  readonly token: bigint;
-  /** The sign of life that the server knew of, by its own clock, ms. */
-  readonly sign: number;
-}
 
 /** A claim on its way to the lock, from before its first attempt until its grant or release. */
 export class Candidate {
@@ -31,9 +23,6 @@ export class Candidate {
   seenAt: number | undefined;
   readonly #clock: Clock;
   #turn: Turn = WAIT;
-  #handOver: HandOver | undefined;
-  /** The last sign of life that was answered: when the server had it by its clock, and when we had sent it by ours. */
-  #sign: { readonly at: number; readonly sentAt: number } | undefined;
   #settle: (() => void) | undefined;
   #alarm: { readonly at: number; readonly timer: Timer } | undefined;
 
@@ -76,34 +65,6 @@ export class Candidate {
     if (this.#alarm !== undefined && this.#alarm.at <= at) return;
     this.#cancelAlarm();
     this.#alarm = { at, timer: this.#clock.setTimer(ms + 1, () => this.come()) };
-  }
-
-  /** A request that was sent at `sentAt` was a sign of life, which the server had at `at` by its clock. */
-  seen(sentAt: number, at: number): void {
-    this.seenAt = sentAt;
-    this.#sign = { at, sentAt };
-  }
-
-  /** The lock was handed over. */
-  handed(handOver: HandOver): void {
-    this.#handOver = handOver;
-    this.come();
-  }
-
-  /**
-   * The hand-over, once, if it is still good for anything, and since when it counts.
-   *
-   * No two clocks are compared for that, because a slot that moves and a failover change the server's. The message names
-   * the last sign of life that the server had: where that is also the last one that we know of, the lock was handed over
-   * after we had sent it. Anything else (a message of an earlier place, late) is not relied on: the server is asked.
-   */
-  takeHandOver(): { readonly token: bigint; readonly from: number } | undefined {
-    const handOver = this.#handOver;
-    const sign = this.#sign;
-    this.#handOver = undefined;
-    if (handOver === undefined || sign === undefined || handOver.sign !== sign.at) return undefined;
-    const from = sign.sentAt;
-    return this.#clock.now() - from < LIVENESS / 2 ? { token: handOver.token, from } : undefined;
   }
 
   /** The place cannot be kept. */

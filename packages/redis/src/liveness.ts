@@ -1,6 +1,6 @@
 /**
  * How long a waiter counts as alive after its last sign of life, and how long a lock that was handed over is the heir's
- * unless it renews it, ms. As in scripts/_queue.lua.
+ * unless it takes it, ms. As in scripts/_queue.lua.
  */
 export const LIVENESS = 5000;
 

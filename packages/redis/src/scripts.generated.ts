@@ -2,7 +2,7 @@
 import type { Script } from './script.js';
 
 export const acquire: Script = {
-  sha: '427aaeb4c2ad65c6a922c4d9c44e9d1aff007fcc',
+  sha: '5631fc11782aa4693ec937c18daec70127929137',
   source: `-- Takes the lock, or joins the queue: taking, fencing and queueing are one atomic step and one round trip.
 --
 -- KEYS  1 lock   2 fence   3 queue   4 alive
@@ -11,7 +11,7 @@ export const acquire: Script = {
 -- The lock's value is 'owner LF token LF acquired (server ms) LF metadata', and the key's expiry is the lock's.
 --
 -- Returns the token as a string (a number would lose digits above 2^53 in the client) when the lock is the owner's,
--- else { holder, held since, position or 0, ms until the holder's time ends, the server's clock in ms }.
+-- else { holder, held since, position or 0, ms until the holder's time ends }.
 
 local found = redis.call('MGET', KEYS[1], KEYS[2])
 local lock, fence = found[1], found[2]
@@ -34,7 +34,8 @@ end
 --
 -- A name's queue is two sorted sets: \`queue\` holds the waiters by ticket (the order of arrival), \`alive\` the moment, in
 -- server milliseconds, until which each counts as alive. A member is '<+ or -><channel> <owner>': the waiter listens
--- there, and with '+' it may be handed the lock. \`alive\` also holds tombstones, '! <owner>': claims that were given up with a request unanswered.
+-- there, and with '+' it may be handed the lock. \`alive\` also holds tombstones, '! <owner>': claims that were given up with a
+-- request unanswered.
 --
 -- The counter's value, the last token, ends with '*' while \`alive\` may hold anything: without the mark, a script need
 -- not look at the queue at all.
@@ -92,7 +93,7 @@ local SHORT = 2000
 local owner = ARGV[1] .. '\\n'
 local member = ARGV[3] ~= '' and ARGV[3] .. ' ' .. ARGV[1]
 
--- Ours already: the request was sent again. It never shortens what an earlier one was promised.
+-- Ours already: it was handed over, or the request was sent again. It never shortens what an earlier one was promised.
 if lock and string.sub(lock, 1, #owner) == owner then
   keep_for(KEYS[1], tonumber(ARGV[2]))
   if member and marked then
@@ -151,10 +152,10 @@ end
 if not lock then
   -- Free, and reserved for the head, who may have missed its message.
   wake(head, 0)
-  return { '', '', position, 0, millis }
+  return { '', '', position, 0 }
 end
 local holder, since = string.match(lock, '^([^\\n]*)\\n%d+\\n(%d+)\\n')
-return { holder, since, position, redis.call('PTTL', KEYS[1]), millis }
+return { holder, since, position, redis.call('PTTL', KEYS[1]) }
 `,
 };
 
@@ -208,7 +209,7 @@ return false
 };
 
 export const force: Script = {
-  sha: 'cd030bd8bd99158c2267d75c246c3da71bf4b268',
+  sha: '0b021f1469840b72653aade6ee1042e9be555cc1',
   source: `-- Frees the name whoever holds it, tail included. The queue stays, and its head is woken.
 --
 -- KEYS  1 lock   2 forced   3 queue   4 alive
@@ -220,7 +221,8 @@ export const force: Script = {
 --
 -- A name's queue is two sorted sets: \`queue\` holds the waiters by ticket (the order of arrival), \`alive\` the moment, in
 -- server milliseconds, until which each counts as alive. A member is '<+ or -><channel> <owner>': the waiter listens
--- there, and with '+' it may be handed the lock. \`alive\` also holds tombstones, '! <owner>': claims that were given up with a request unanswered.
+-- there, and with '+' it may be handed the lock. \`alive\` also holds tombstones, '! <owner>': claims that were given up with a
+-- request unanswered.
 --
 -- The counter's value, the last token, ends with '*' while \`alive\` may hold anything: without the mark, a script need
 -- not look at the queue at all.
@@ -716,20 +718,21 @@ return 1
 };
 
 export const refresh: Script = {
-  sha: 'c7f7d77bcf30ecb959e8aec0f4533683f84b67f2',
+  sha: '9d4848723b7bbd0172e87a4f7df3b8b1d5fbc70d',
   source: `-- Keeps the places of one instance's waiters for one name.
 --
 -- KEYS  1 lock   2 fence   3 queue   4 alive
 -- ARGV  queue members
 --
--- Returns { head or '', ms until the holder's time ends (0: free), the server's clock in ms, members that have lost their
--- place or were handed the lock... }.
+-- Returns { head or '', ms until the holder's time ends (0: free), members that have lost their place or were handed the
+-- lock... }.
 
 -- Shared by the scripts that touch a queue.
 --
 -- A name's queue is two sorted sets: \`queue\` holds the waiters by ticket (the order of arrival), \`alive\` the moment, in
 -- server milliseconds, until which each counts as alive. A member is '<+ or -><channel> <owner>': the waiter listens
--- there, and with '+' it may be handed the lock. \`alive\` also holds tombstones, '! <owner>': claims that were given up with a request unanswered.
+-- there, and with '+' it may be handed the lock. \`alive\` also holds tombstones, '! <owner>': claims that were given up with a
+-- request unanswered.
 --
 -- The counter's value, the last token, ends with '*' while \`alive\` may hold anything: without the mark, a script need
 -- not look at the queue at all.
@@ -785,7 +788,7 @@ local time = redis.call('TIME')
 local millis = math.floor(time[1] * 1000 + time[2] / 1000)
 local head = live_head(KEYS[3], KEYS[4], millis)
 
-local answer = { head or '', math.max(redis.call('PTTL', KEYS[1]), 0), millis }
+local answer = { head or '', math.max(redis.call('PTTL', KEYS[1]), 0) }
 for _, member in ipairs(ARGV) do
   -- Only what is there: a refresh that arrives after the cancel must not queue the waiter again.
   if redis.call('ZSCORE', KEYS[4], member) then
@@ -806,13 +809,12 @@ return answer
 };
 
 export const release: Script = {
-  sha: 'c2115d4658971d6e78f27ab5ac4b68b24883818f',
+  sha: '93a766c92642d76f24fd5d4c03e3f69a6237badf',
   source: `-- Gives back whatever the claim has, the lock or its place in the queue, and nobody else's; then hands the lock to the
 -- next waiter, or wakes it. Release and cancel are one script: a waiter that gives up may have been granted meanwhile.
 --
--- Handed over, the lock is the waiter's for LIVENESS from now, until it renews it: a live waiter that is slow to hear of
--- it keeps it, and a dead one delays the others once. The message carries the token and the waiter's last sign of life,
--- by which the waiter knows from when on the lock is its own, so that it need not ask.
+-- Handed over, the lock is the waiter's for LIVENESS from now, until its own attempt takes it for the whole ttl: a live
+-- waiter that is slow to hear of it keeps it, and a dead one delays the others once.
 --
 -- KEYS  1 lock   2 fence   3 queue   4 alive
 -- ARGV  1 owner   2 '+' or '-' and the waiter's channel, or ''
@@ -844,7 +846,8 @@ end
 --
 -- A name's queue is two sorted sets: \`queue\` holds the waiters by ticket (the order of arrival), \`alive\` the moment, in
 -- server milliseconds, until which each counts as alive. A member is '<+ or -><channel> <owner>': the waiter listens
--- there, and with '+' it may be handed the lock. \`alive\` also holds tombstones, '! <owner>': claims that were given up with a request unanswered.
+-- there, and with '+' it may be handed the lock. \`alive\` also holds tombstones, '! <owner>': claims that were given up with a
+-- request unanswered.
 --
 -- The counter's value, the last token, ends with '*' while \`alive\` may hold anything: without the mark, a script need
 -- not look at the queue at all.
@@ -922,15 +925,14 @@ if keep > 0 or string.sub(head, 1, 1) == '-' then
   return mine and 1 or 0
 end
 
-local channel, heir = string.match(head, '^.(.*) (%S+)$')
-local sign = string.format('%.0f', (redis.call('ZSCORE', KEYS[4], head) or 0) - LIVENESS)
+local heir = string.match(head, '%S+$')
 local token, life = mint(fence, micros)
 redis.call('SET', KEYS[1], heir .. '\\n' .. token .. '\\n' .. millis .. '\\n', 'PX', LIVENESS)
 redis.call('ZREM', KEYS[3], head)
 redis.call('ZREM', KEYS[4], head)
 local others = redis.call('EXISTS', KEYS[4]) == 1
 redis.call('SET', KEYS[2], others and token .. '*' or token, 'PX', life)
-redis.call('PUBLISH', channel, 'grant ' .. token .. ' ' .. sign .. ' ' .. heir)
+wake(head, 0)
 return mine and 1 or 0
 `,
 };

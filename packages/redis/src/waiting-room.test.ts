@@ -1,8 +1,8 @@
 import { systemClock } from '@holdfast/core';
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { WaitingRoom } from './waiting-room.js';
 
-it.each(['', 'grant', 'grant x 1 o', 'grant 1 x o', 'grant 1.5 1 o', 'wake x o', 'wake  o', 'other 1 o'])(
+it.each(['', 'wake', 'wake 0', 'wake x o', 'wake 1.5 o', 'wake -1 o', 'wake  o', 'wake 0 o o', 'other 0 o'])(
   'a message that is none of ours (%j) throws nothing and gives nothing',
   (message) => {
     const room = new WaitingRoom({
@@ -11,10 +11,14 @@ it.each(['', 'grant', 'grant x 1 o', 'grant 1 x o', 'grant 1.5 1 o', 'wake x o',
       refresh: () => Promise.reject(new Error('nobody asks')),
       onRound: () => undefined,
     });
-    const candidate = room.enter({ name: 'job', owner: 'o', ttl: 30_000, queue: true, renew: true });
-    candidate.seen(0, 1);
+    const claim = { name: 'job', owner: 'o', ttl: 30_000, queue: true, renew: true };
+    const candidate = room.enter(claim);
+    room.queued(candidate, { position: 2 }, 0);
+    const come = vi.spyOn(candidate, 'come');
     expect(() => room.hear(message)).not.toThrow();
-    expect(candidate.takeHandOver()).toBeUndefined();
+    expect(come).not.toHaveBeenCalled();
+    room.hear('wake 0 o');
+    expect(come).toHaveBeenCalledOnce();
     room.close();
   },
 );

@@ -8,8 +8,6 @@ export interface Presence {
   readonly head: string;
   /** ms until the holder's time ends; 0: the lock is free. */
   readonly left: number;
-  /** The sign of life: the server's clock, ms. */
-  readonly sign: number;
   /** Members that have lost their place, or were handed the lock. */
   readonly gone: readonly string[];
 }
@@ -55,11 +53,11 @@ export class WaitingRoom {
   }
 
   /** The candidate has its place, as known from a request sent at `sentAt`. */
-  queued(candidate: Candidate, { position, retryAfter }: Contended, sentAt: number, sign: number): void {
+  queued(candidate: Candidate, { position, retryAfter }: Contended, sentAt: number): void {
     // Given up meanwhile.
     if (!this.#candidates.has(candidate.owner)) return;
     if (candidate.seenAt === undefined) this.#queued++;
-    candidate.seen(sentAt, sign);
+    candidate.seenAt = sentAt;
     // Only the head can take the lock when the holder's time ends.
     if (position === 1 && retryAfter !== undefined) candidate.comeIn(retryAfter);
     this.#nextRound();
@@ -85,15 +83,11 @@ export class WaitingRoom {
     this.#candidates.delete(candidate.owner);
   }
 
-  /** A message: 'wake <ms until the lock frees> <owner>', or 'grant <token> <sign of life> <owner>'. */
+  /** A message: 'wake <ms until the next attempt is worth it> <owner>'. */
   hear(message: string): void {
     // Anybody may publish: what is no message of ours must not throw in a handler.
-    if (!/^(wake \d+|grant \d+ -?\d+) \S+$/.test(message)) return;
-    const [kind, first = '', ...rest] = message.split(' ');
-    const candidate = this.#candidates.get(rest.at(-1) ?? '');
-    if (candidate === undefined) return;
-    if (kind === 'wake') candidate.comeIn(Number(first));
-    else candidate.handed({ token: BigInt(first), sign: Number(rest[0]) });
+    const [, ms, owner = ''] = /^wake (\d+) (\S+)$/.exec(message) ?? [];
+    if (ms !== undefined) this.#candidates.get(owner)?.comeIn(Number(ms));
   }
 
   /** Messages may have been lost: a round now finds out what they said. */
@@ -138,7 +132,7 @@ export class WaitingRoom {
     const sentAt = this.#options.clock.now();
     const members = waiters.map((waiter) => waiter.member);
     this.#options.refresh(name, members).then(
-      ({ head, left, sign, gone }) => {
+      ({ head, left, gone }) => {
         const lost = new Set(gone);
         for (const waiter of waiters) {
           // Given up, or granted, while the question was under way.
@@ -147,7 +141,7 @@ export class WaitingRoom {
             waiter.come();
             continue;
           }
-          waiter.seen(sentAt, sign);
+          waiter.seenAt = sentAt;
           if (head === waiter.member) waiter.comeIn(left);
         }
       },

@@ -2,7 +2,8 @@
 --
 -- A name's queue is two sorted sets: `queue` holds the waiters by ticket (the order of arrival), `alive` the moment, in
 -- server milliseconds, until which each counts as alive. A member is '<+ or -><channel> <owner>': the waiter listens
--- there, and with '+' it may be handed the lock. `alive` also holds tombstones, '! <owner>': claims that were given up with a request unanswered.
+-- there, and with '+' it may be handed the lock. `alive` also holds tombstones, '! <owner>': claims that were given up with a
+-- request unanswered.
 --
 -- The counter's value, the last token, ends with '*' while `alive` may hold anything: without the mark, a script need
 -- not look at the queue at all.

@@ -6,7 +6,7 @@
 -- The lock's value is 'owner LF token LF acquired (server ms) LF metadata', and the key's expiry is the lock's.
 --
 -- Returns the token as a string (a number would lose digits above 2^53 in the client) when the lock is the owner's,
--- else { holder, held since, position or 0, ms until the holder's time ends, the server's clock in ms }.
+-- else { holder, held since, position or 0, ms until the holder's time ends }.
 
 local found = redis.call('MGET', KEYS[1], KEYS[2])
 local lock, fence = found[1], found[2]
@@ -33,7 +33,7 @@ local SHORT = 2000
 local owner = ARGV[1] .. '\n'
 local member = ARGV[3] ~= '' and ARGV[3] .. ' ' .. ARGV[1]
 
--- Ours already: the request was sent again. It never shortens what an earlier one was promised.
+-- Ours already: it was handed over, or the request was sent again. It never shortens what an earlier one was promised.
 if lock and string.sub(lock, 1, #owner) == owner then
   keep_for(KEYS[1], tonumber(ARGV[2]))
   if member and marked then
@@ -92,7 +92,7 @@ end
 if not lock then
   -- Free, and reserved for the head, who may have missed its message.
   wake(head, 0)
-  return { '', '', position, 0, millis }
+  return { '', '', position, 0 }
 end
 local holder, since = string.match(lock, '^([^\n]*)\n%d+\n(%d+)\n')
-return { holder, since, position, redis.call('PTTL', KEYS[1]), millis }
+return { holder, since, position, redis.call('PTTL', KEYS[1]) }

@@ -3,8 +3,8 @@
 -- KEYS  1 lock   2 fence   3 queue   4 alive
 -- ARGV  queue members
 --
--- Returns { head or '', ms until the holder's time ends (0: free), the server's clock in ms, members that have lost their
--- place or were handed the lock... }.
+-- Returns { head or '', ms until the holder's time ends (0: free), members that have lost their place or were handed the
+-- lock... }.
 
 -- @include _queue.lua
 
@@ -12,7 +12,7 @@ local time = redis.call('TIME')
 local millis = math.floor(time[1] * 1000 + time[2] / 1000)
 local head = live_head(KEYS[3], KEYS[4], millis)
 
-local answer = { head or '', math.max(redis.call('PTTL', KEYS[1]), 0), millis }
+local answer = { head or '', math.max(redis.call('PTTL', KEYS[1]), 0) }
 for _, member in ipairs(ARGV) do
   -- Only what is there: a refresh that arrives after the cancel must not queue the waiter again.
   if redis.call('ZSCORE', KEYS[4], member) then

@@ -1,9 +1,8 @@
 -- Gives back whatever the claim has, the lock or its place in the queue, and nobody else's; then hands the lock to the
 -- next waiter, or wakes it. Release and cancel are one script: a waiter that gives up may have been granted meanwhile.
 --
--- Handed over, the lock is the waiter's for LIVENESS from now, until it renews it: a live waiter that is slow to hear of
--- it keeps it, and a dead one delays the others once. The message carries the token and the waiter's last sign of life,
--- by which the waiter knows from when on the lock is its own, so that it need not ask.
+-- Handed over, the lock is the waiter's for LIVENESS from now, until its own attempt takes it for the whole ttl: a live
+-- waiter that is slow to hear of it keeps it, and a dead one delays the others once.
 --
 -- KEYS  1 lock   2 fence   3 queue   4 alive
 -- ARGV  1 owner   2 '+' or '-' and the waiter's channel, or ''
@@ -59,13 +58,12 @@ if keep > 0 or string.sub(head, 1, 1) == '-' then
   return mine and 1 or 0
 end
 
-local channel, heir = string.match(head, '^.(.*) (%S+)$')
-local sign = string.format('%.0f', (redis.call('ZSCORE', KEYS[4], head) or 0) - LIVENESS)
+local heir = string.match(head, '%S+$')
 local token, life = mint(fence, micros)
 redis.call('SET', KEYS[1], heir .. '\n' .. token .. '\n' .. millis .. '\n', 'PX', LIVENESS)
 redis.call('ZREM', KEYS[3], head)
 redis.call('ZREM', KEYS[4], head)
 local others = redis.call('EXISTS', KEYS[4]) == 1
 redis.call('SET', KEYS[2], others and token .. '*' or token, 'PX', life)
-redis.call('PUBLISH', channel, 'grant ' .. token .. ' ' .. sign .. ' ' .. heir)
+wake(head, 0)
 return mine and 1 or 0
