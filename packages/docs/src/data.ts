@@ -57,6 +57,19 @@ export interface ChaosRow extends ReportRow {
   readonly seed: number;
 }
 
+/** A backend that was spoiled on purpose under one fault, and what the chaos runner said of it. */
+export interface MutantRow {
+  /** As in `--mutant`. */
+  readonly mutant: string;
+  readonly backend: string;
+  readonly fault: string;
+  readonly seed: number;
+  readonly verdict: ChaosRow['verdict'];
+  readonly violations: number;
+  /** The rules that were broken, such as `exclusion/two-holders`. */
+  readonly broken: readonly string[];
+}
+
 export interface CaseGroup {
   readonly group: string;
   readonly cases: readonly { readonly id: string; readonly what: string; readonly first?: string }[];
@@ -76,11 +89,20 @@ interface Files {
   capabilities: CapabilitiesFile;
   conformance: readonly ConformanceRun[];
   chaos: readonly ChaosRow[];
+  mutants: readonly MutantRow[];
   cases: readonly CaseGroup[];
   bugs: readonly Bug[];
 }
 
-const EMPTY: Files = { bench: {}, capabilities: {}, conformance: [], chaos: [], cases: [], bugs: [] };
+const EMPTY: Files = {
+  bench: {},
+  capabilities: {},
+  conformance: [],
+  chaos: [],
+  mutants: [],
+  cases: [],
+  bugs: [],
+};
 
 /** What was measured or recorded, from `docs/data`. */
 export function data<K extends keyof Files>(name: K): Files[K] {

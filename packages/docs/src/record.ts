@@ -152,21 +152,36 @@ export function runsOf({ testResults, startTime }: TestReport): ConformanceRun[]
   });
 }
 
-/** Takes the cells out of the chaos runner's reports: the last one wins, whatever it says. */
+/**
+ * Takes the cells out of the chaos runner's reports: the last one wins, whatever it says. Runs of a backend that was
+ * spoiled on purpose are kept apart.
+ */
 export function recordChaos(files: readonly string[]): void {
   const rows = new Map(data('chaos').map((row) => [`${row.backend} ${row.fault}`, row]));
+  const mutants = new Map(data('mutants').map((row) => [`${row.mutant} ${row.backend} ${row.fault}`, row]));
   for (const file of files) {
     const { seed, mutant, cases } = JSON.parse(readFileSync(file, 'utf8')) as {
       seed: number;
       mutant?: string;
       cases: (Omit<ChaosRow, 'seed'> & { found: readonly string[] })[];
     };
-    if (mutant !== undefined) throw new Error(`${file} is a run of the mutant ${mutant}`);
+    if (mutant !== undefined) {
+      for (const { backend, fault, verdict, violations, found } of cases) {
+        const broken = [...new Set(found.flatMap((line) => /^[a-z]+\/[a-z-]+(?=: )/.exec(line)?.[0] ?? []))];
+        const row = { mutant, backend, fault, seed, verdict, violations, broken };
+        mutants.set(`${mutant} ${backend} ${fault}`, row);
+      }
+      continue;
+    }
     for (const { found: _found, ...row } of cases) {
       // Workers that could not even start show nothing of the backend: the cell stays as it was.
       if (row.grants > 0) rows.set(`${row.backend} ${row.fault}`, { ...row, seed });
     }
   }
+  save(
+    'mutants',
+    [...mutants.values()].sort((a, b) => a.mutant.localeCompare(b.mutant)),
+  );
   const place = ({ backend }: ChaosRow): number => TOPOLOGIES.indexOf(backend as Topology);
   save(
     'chaos',

@@ -3,11 +3,12 @@ import { type ChaosTarget, faultsOf, matrixOf, TARGETS } from '@holdfast/testbed
 import { findCases } from './cases.js';
 import { type ChaosRow, data, TITLES, type Topology } from './data.js';
 import { sourceLink, table } from './markdown.js';
-import { filesUnder } from './workspace.js';
+import { filesUnder, read } from './workspace.js';
 
 /** The blocks of `docs/reliability.md`. */
 export const reliabilityBlocks: Readonly<Record<string, () => string>> = {
   matrix,
+  mutants,
   timelines,
   cases,
   bugs,
@@ -59,6 +60,25 @@ function inapplicable(target: ChaosTarget): string {
   if (kinds.size === 0) return '';
   const lines = [...kinds].map(([reason, of]) => `- ${of.join('; ')}: ${reason}.`);
   return `\n\nDoes not apply:\n\n${lines.join('\n')}`;
+}
+
+/** Backends that were spoiled on purpose: what the runner is worth. */
+function mutants(): string {
+  const rows = data('mutants').map(({ mutant, backend, fault, seed, verdict, violations, broken }) => [
+    `\`${mutant}\``,
+    descriptionOf(mutant),
+    `${TITLES[backend as Topology] ?? backend}, \`${fault}\`, seed ${seed}`,
+    violations,
+    broken.map((rule) => `\`${rule}\``).join(', '),
+    verdict === 'pass' ? 'not caught' : 'caught',
+  ]);
+  return table(['mutant', 'what is spoiled', 'where', 'violations', 'rules broken', 'verdict'], rows);
+}
+
+/** As its file says. */
+function descriptionOf(mutant: string): string {
+  const source = read(`packages/testbed/src/chaos/mutants/${mutant}.ts`);
+  return /\/\*\* ([^\n]*?)\.? \*\/\nexport const mutate/.exec(source)?.[1] ?? '';
 }
 
 /** The pictures that the chaos runner drew: `docs/data/timelines/BACKEND--FAULT.svg`. */
