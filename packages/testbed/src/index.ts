@@ -16,6 +16,7 @@ export * from './proxy/proxy.js';
 export * from './servers/etcd.js';
 export * from './servers/handle.js';
 export * from './servers/mysql.js';
+export { noNamespaces } from './servers/namespaces.js';
 export * from './servers/pgbouncer.js';
 export * from './servers/postgres.js';
 export * from './servers/redis.js';
