@@ -27,6 +27,12 @@ export interface LockBackend {
   open(host?: BackendHost): Promise<Capabilities>;
 
   /**
+   * Another backend object that meets the same locks, for when this one is given to a second `Locks`. Only where it costs
+   * no connection; without it, that is refused.
+   */
+  twin?(): LockBackend;
+
+  /**
    * One try to take the lock; never waits for another holder.
    *
    * - **Idempotent by owner.** The same owner asking again has the same grant with the same token, and never less

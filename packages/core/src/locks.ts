@@ -136,23 +136,30 @@ export async function createLocks(backend: LockBackend, options: LocksOptions = 
   if (typeof fenceOffset !== 'bigint' || fenceOffset < 0n || fenceOffset > MAX_FENCE_OFFSET) {
     throw new InvalidArgumentError('fenceOffset', fenceOffset, 'a bigint from 0n to 2n ** 62n');
   }
-  const engine = new Engine(backend, {
+  const settings = {
     fenceOffset,
     unavailableAfter: parseDuration(unavailableAfter, 'unavailableAfter'),
     commandTimeout: parseDuration(commandTimeout, 'commandTimeout'),
     clock,
-  });
+  };
   const defaults = resolveRequest(options.defaults, DEFAULT_REQUEST);
-  if (opened.has(backend)) {
+  const engine = new Engine(unopened(backend), settings);
+  await engine.open();
+  return new BackendLocks(engine, defaults);
+}
+
+/** The object itself the first time, then its twin: what is opened twice is closed under the feet of one of both. */
+function unopened(backend: LockBackend): LockBackend {
+  const own = opened.has(backend) ? backend.twin?.() : backend;
+  if (own === undefined) {
     throw new InvalidArgumentError(
       'backend',
       'one that was opened before',
       'a backend object of its own for each createLocks(), made anew for another try too; to share a connection, give the same client to several',
     );
   }
-  opened.add(backend);
-  await engine.open();
-  return new BackendLocks(engine, defaults);
+  opened.add(own);
+  return own;
 }
 
 class BackendLocks implements Locks {

@@ -51,6 +51,10 @@ class MemoryBackend implements LockBackend {
     return CAPABILITIES;
   }
 
+  twin(): LockBackend {
+    return new MemoryBackend({ store: this.#opened(), prefix: this.prefix });
+  }
+
   async attempt(claim: Claim): Promise<Grant | Contended> {
     const store = this.#opened();
     const key = this.#key(claim.name);

@@ -33,6 +33,7 @@ export class FlakyBackend {
     this.backend = new Proxy(inner, {
       get: (target, property) => {
         const value: unknown = Reflect.get(target, property, target);
+        if (property === 'twin') return undefined;
         if (typeof value !== 'function' || property === 'list') return value;
         const call = (...args: unknown[]): unknown => Reflect.apply(value, target, args);
         return (...args: unknown[]) => this.#intercept(String(property) as Method, () => call(...args));
