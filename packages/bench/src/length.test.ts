@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { lengthFor } from './measure.js';
+import { lengthFor } from './length.js';
 import type { Finding } from './scenarios.js';
 
 const effort = { rounds: 1, ms: 1000, waiters: 50, processes: 5 };
