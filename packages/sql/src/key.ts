@@ -5,5 +5,5 @@ import { createHash } from 'node:crypto';
  * two names meet or one name split. The prefix cannot contain U+0000, so that no two pairs give one input.
  */
 export function keyOf(prefix: string, name: string): Buffer {
-  return createHash('sha256').update(prefix).update('\0').update(name).digest();
+  return createHash('sha256').update(`${prefix}\0${name}`).digest();
 }

@@ -37,7 +37,7 @@ export interface SqlOptions {
 export type SqlSettings = Required<SqlOptions>;
 
 /** What a URL may set besides: connections of our own, at most. Each is lent for a statement at a time. */
-export const DEFAULT_POOL = 5;
+export const DEFAULT_POOL = 10;
 
 /**
  * Fills in defaults.

@@ -2,6 +2,7 @@ import type { Claim, Clock, Diagnosis, Grant, LockState, Renewal } from '@holdfa
 import { Batches } from './batches.js';
 import type { Connections } from './connections.js';
 import { keyOf } from './key.js';
+import { Places } from './places.js';
 import type { Freed, LockStore, Outlook, Place, Refusal, StoreFacts, StoreSession } from './store.js';
 
 /** A row's name: the digest that it is found by, and what the digest was made from. */
@@ -143,8 +144,7 @@ const OPENING = 5000;
 /** Locks on a database server: the order of statements that makes them right, the same for every dialect. */
 export class ServerStore<C extends object> implements LockStore {
   readonly #options: ServerStoreOptions<C>;
-  /** Owners that have, or may have, a place in a queue. */
-  readonly #placed = new Set<string>();
+  readonly #places = new Places();
   #open: (ServerParts<C> & { readonly clock: Clock; readonly late: number }) | undefined;
   readonly #buried = new Set<() => void>();
   /** Many that end together, as those of a job that ends, or of a process, must not stand in line for a connection. */
@@ -189,19 +189,24 @@ export class ServerStore<C extends object> implements LockStore {
     await this.#open?.connections.close();
   }
 
-  /** Take; enqueue; take again, since the lock may have been freed in between by somebody who saw no waiter. */
+  /**
+   * Take; enqueue; take again, since the lock may have been freed in between by somebody who saw no waiter. Where others
+   * of this instance wait already, the first take would be refused, and is left out.
+   */
   async attempt(claim: Claim, signal: AbortSignal): Promise<Grant | Refusal> {
     const key = this.#key(claim.name);
     const { owner } = claim;
     const ask = this.#asker(signal);
-    const placed = this.#placed.has(owner);
-    const first = await ask((c, d) => d.take(c, key, claim, { placed }));
-    if (first.granted) return this.#granted(claim, first.fencingToken);
-    if (!claim.queue || placed) {
-      const refusal = first.refusal ?? (await ask((c, d) => d.refusal(c, key, owner)));
-      if (!claim.queue || refusal.ticket !== undefined) return refusal;
+    const placed = this.#places.has(owner);
+    if (placed || !claim.queue || !this.#places.crowded(claim.name)) {
+      const first = await ask((c, d) => d.take(c, key, claim, { placed }));
+      if (first.granted) return this.#granted(claim, first.fencingToken);
+      if (!claim.queue || placed) {
+        const refusal = first.refusal ?? (await ask((c, d) => d.refusal(c, key, owner)));
+        if (!claim.queue || refusal.ticket !== undefined) return refusal;
+      }
     }
-    this.#placed.add(owner);
+    this.#places.add(owner, claim.name);
     const ticket = await ask((c, d) => d.enqueue(c, key, owner, { placed }));
     const second = await ask((c, d) => d.take(c, key, claim, { placed: true, ticket }));
     if (second.granted) return this.#granted(claim, second.fencingToken);
@@ -209,7 +214,7 @@ export class ServerStore<C extends object> implements LockStore {
   }
 
   #granted(claim: Claim, fencingToken: bigint): Grant {
-    this.#placed.delete(claim.owner);
+    this.#places.delete(claim.owner);
     return { claim, fencingToken, ttl: claim.ttl };
   }
 
@@ -230,14 +235,14 @@ export class ServerStore<C extends object> implements LockStore {
     const key = this.#key(claim.name);
     const { owner } = claim;
     const ask = this.#asker();
-    const placed = this.#placed.has(owner);
+    const placed = this.#places.has(owner);
     if (options.late) await ask((c, d) => d.bury(c, key, owner));
     const { keepFor, late } = options;
     const { freed, mark } =
       keepFor > 0 || placed || late
         ? await ask((c, d) => d.free(c, key, owner, { keepFor, placed }))
         : await this.#endings.add({ key, owner });
-    this.#placed.delete(owner);
+    this.#places.delete(owner);
     if (options.late) this.#freeAgain(key, owner);
     const next = placed || options.late || mark > 0 ? await this.#wake(key, mark) : undefined;
     return { freed, ...(next === undefined ? {} : { next }) };

@@ -392,6 +392,31 @@ describe.each(SERVERS)('on $name', ({ name, start }) => {
     await knex.destroy();
   });
 
+  it('who joins those of its own instance that wait asks for a place at once', async () => {
+    const knex = knexFor(database.url);
+    const { faulty, strikes } = failing(knex, {});
+    const [holder, locks] = [await locksAt(database.url), await locksOn(faulty)];
+    const hold = await holder.lock('job').acquire();
+    const joining = async (): Promise<number> => {
+      const before = strikes.takes;
+      const announced = new Promise<void>((resolve) => {
+        const off = locks.on('waiting', () => {
+          off();
+          resolve();
+        });
+      });
+      waiting.push(locks.lock('job').run(() => undefined));
+      await announced;
+      return strikes.takes - before;
+    };
+    const waiting: Promise<void>[] = [];
+    expect([await joining(), await joining()]).toEqual([2, 1]);
+    await hold.release();
+    await Promise.all(waiting);
+    await locks.close();
+    await knex.destroy();
+  });
+
   it('a hand-over costs the same number of statements, however many wait', async () => {
     const cost = async (waiters: number): Promise<number> => {
       const knex = knexFor(database.url);
@@ -436,10 +461,11 @@ describe.each(SERVERS)('on $name', ({ name, start }) => {
 function failing(
   knex: Knex,
   error: object,
-): { faulty: KnexLike; strikes: { left: number; statements: number } } {
-  const strikes = { left: 0, statements: 0 };
+): { faulty: KnexLike; strikes: { left: number; statements: number; takes: number } } {
+  const strikes = { left: 0, statements: 0, takes: 0 };
   const strike = (text: string): Error | undefined => {
     strikes.statements += 1;
+    if (text.includes('INSERT INTO holdfast_locks')) strikes.takes += 1;
     if (strikes.left === 0 || !/INSERT|UPDATE/.test(text)) return undefined;
     strikes.left -= 1;
     return Object.assign(new Error('a conflict, made for the test'), error);

@@ -57,7 +57,6 @@ export class Waitlist {
     const waiter = new Waiter(claim);
     this.#owners.set(claim.owner, waiter);
     this.#queueOf(claim.name).waiters.add(waiter);
-    this.#keepAlive();
   }
 
   /** The claim waits no longer: it was granted, or given up. */
@@ -78,6 +77,7 @@ export class Waitlist {
     const waiter = this.#owners.get(claim.owner);
     if (waiter === undefined || waiter.turn || signal.aborted) return Promise.resolve();
     waiter.ticket = refusal.ticket;
+    this.#keepAlive();
     return new Promise((resolve, reject) => {
       const end = (error?: Error): void => {
         signal.removeEventListener('abort', onAbort);

@@ -1,25 +1,29 @@
-import type { Clock, Timer } from '@holdfast/core';
+import type { Clock } from '@holdfast/core';
 
 /**
- * The promise's outcome, or a rejection once the deadline has passed.
+ * The promise's outcome, or a rejection once the deadline has passed. Every statement goes through here, so it makes no
+ * more promises than it must.
  *
  * @param deadline on the clock's `now`
  * @param late what to reject with then
  */
-export async function within<T>(
+export function within<T>(
   { clock, deadline }: { readonly clock: Clock; readonly deadline: number },
   promise: Promise<T>,
   late: () => Error,
 ): Promise<T> {
-  let timer: Timer | undefined;
-  const over = new Promise<never>((_resolve, reject) => {
-    timer = clock.setTimer(Math.max(0, deadline - clock.now()), () => reject(late()));
+  return new Promise((resolve, reject) => {
+    const timer = clock.setTimer(Math.max(0, deadline - clock.now()), () => reject(late()));
+    // When it comes too late, nobody hears of its failure.
+    promise.then(
+      (value) => {
+        timer.cancel();
+        resolve(value);
+      },
+      (error: unknown) => {
+        timer.cancel();
+        reject(error);
+      },
+    );
   });
-  try {
-    return await Promise.race([promise, over]);
-  } finally {
-    timer?.cancel();
-    // When it loses the race, nobody else hears of its failure.
-    promise.catch(() => {});
-  }
 }

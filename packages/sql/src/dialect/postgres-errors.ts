@@ -43,7 +43,7 @@ const REFUSED: readonly (readonly [RegExp, string])[] = [
   [/^3D000$/, '; create the database first'],
   [
     /^42501$/,
-    '; this role needs SELECT, INSERT, UPDATE and DELETE on the tables and USAGE on their sequence, and CREATE on the schema unless `holdfast migrate` was run before',
+    '; this role needs SELECT, INSERT, UPDATE and DELETE on the tables, USAGE on their schema, and CREATE on it unless `holdfast migrate` was run before',
   ],
   [/^(42P01|42703|3F000)$/, '; the tables are missing or old: run `holdfast migrate`, or leave `migrate` on'],
   [/^(0A|22|23|42)/, ''],

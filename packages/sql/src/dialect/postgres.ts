@@ -351,15 +351,14 @@ function statements({ locks, waiters }: Tables) {
   const free = '(l.expires <= excluded.acquired AND excluded.owner IS NOT NULL)';
   // "blocked": somebody alive is before us in the queue, or we have been buried. A row that is not there yet is made
   // free then, and the conflict clause decides in all other cases, on the newest version of the row.
-  const take = (blockers: string, rest: string) =>
-    numbered<TakeParameters>(`
+  const look = (blockers: string) => `
       WITH ${clock},
       turn AS MATERIALIZED (
         SELECT now, EXISTS (SELECT 1 FROM ${waiters} WHERE id = :id
           AND (${blockers} OR owner = :owner AND gone_until > 0)) AS blocked
         FROM clock
-      ),
-      taken AS (
+      )`;
+  const take = `
         INSERT INTO ${locks} AS l (id, prefix, name, owner, fence, acquired, expires, metadata, queued, forced)
         SELECT :id::bytea, :prefix::text, :name::bytea, CASE WHEN blocked THEN NULL ELSE :owner::text END, now, now,
           CASE WHEN blocked THEN now ELSE now + :ttl::bigint END,
@@ -373,10 +372,7 @@ function statements({ locks, waiters }: Tables) {
           expires = CASE WHEN ${mine} THEN greatest(l.expires, excluded.acquired + :ttl::bigint)
             WHEN ${free} THEN excluded.expires ELSE l.expires END,
           queued = greatest(l.queued, excluded.queued)
-        WHERE ${mine} OR ${free} OR l.queued < excluded.queued
-        RETURNING owner, fence, acquired, expires
-      )
-      ${rest}`);
+        WHERE ${mine} OR ${free} OR l.queued < excluded.queued`;
   const release = `
       UPDATE ${locks} SET owner = NULL, metadata = NULL, expires = ${NOW} + :keepFor::bigint
       WHERE id = :id AND owner = :owner RETURNING queued::text`;
@@ -384,10 +380,10 @@ function statements({ locks, waiters }: Tables) {
     version: numbered(`SELECT version() AS version, current_setting('server_version_num') AS number`),
 
     // Who has no place yet is behind all who wait, and asks how things stand only if it must: most locks are free.
-    takeNew: take('alive_until > now', 'SELECT owner, fence::text FROM taken'),
-    take: take(
-      earlier,
-      `, placeless AS (
+    takeNew: numbered<TakeParameters>(`${look('alive_until > now')} ${take} RETURNING owner, fence::text`),
+    take: numbered<TakeParameters>(`${look(earlier)},
+      taken AS (${take} RETURNING owner, fence, acquired, expires),
+      placeless AS (
         DELETE FROM ${waiters} AS w USING taken AS t
         WHERE w.id = :id AND w.owner = :owner AND t.owner = :owner AND w.gone_until = 0
       ),
@@ -399,8 +395,7 @@ function statements({ locks, waiters }: Tables) {
       SELECT owner, fence::text, acquired::text, (expires - now)::text AS rest,
         CASE WHEN owner = :owner THEN NULL ELSE ${ownTicket}::text END AS ticket,
         CASE WHEN owner = :owner THEN 0 ELSE ${ahead} END AS ahead
-      FROM standing, clock`,
-    ),
+      FROM standing, clock`),
     refusal: numbered<{ id: Buffer; owner: string }>(`
       WITH ${clock}
       SELECT l.owner, acquired::text, (expires - now)::text AS rest, ${ownTicket}::text AS ticket, ${ahead} AS ahead
