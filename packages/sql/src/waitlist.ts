@@ -57,6 +57,8 @@ export class Waitlist {
     const waiter = new Waiter(claim);
     this.#owners.set(claim.owner, waiter);
     this.#queueOf(claim.name).waiters.add(waiter);
+    // From here on, not from when it waits: a slow server takes a while from the place to the answer.
+    this.#keepAlive();
   }
 
   /** The claim waits no longer: it was granted, or given up. */
@@ -77,7 +79,6 @@ export class Waitlist {
     const waiter = this.#owners.get(claim.owner);
     if (waiter === undefined || waiter.turn || signal.aborted) return Promise.resolve();
     waiter.ticket = refusal.ticket;
-    this.#keepAlive();
     return new Promise((resolve, reject) => {
       const end = (error?: Error): void => {
         signal.removeEventListener('abort', onAbort);
