@@ -63,7 +63,7 @@ export async function runCase(options: CaseOptions): Promise<CaseResult> {
   }
   const story = tellStory(readHistoryFolder(histories));
   const check = checkStory(story, {
-    fairness: target.fairness,
+    fairness: fault.fairness ?? target.fairness,
     exclusion: fault.exclusion ?? target.exclusion,
     demand: RULES.filter((rule) => rule !== 'fairness'),
   });

@@ -57,6 +57,8 @@ export interface ChaosFault<R extends RunningTarget = RunningTarget> {
   readonly touches: 'worker' | 'everybody';
   /** This fault may break exclusion by the specification's own words (a failover that loses a grant). */
   readonly exclusion?: 'fencing-only';
+  /** Places in the queue go with what this fault deletes. */
+  readonly fairness?: 'none';
   /** ms, where the target's own bound is not enough. */
   readonly recoverWithin?: number;
   /** ms between injection and healing. Default: 0.5 to 1.5 times the target's longest ttl. */

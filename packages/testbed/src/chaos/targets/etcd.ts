@@ -42,6 +42,7 @@ const REVOKED: ChaosFault<Running> = {
   touches: 'everybody',
   // The keys go with their leases, under their holders: fencing alone can help.
   exclusion: 'fencing-only',
+  fairness: 'none',
   lasts: { min: 0, max: 0 },
   async inject({ servers }) {
     const { port } = servers.node;

@@ -26,6 +26,9 @@ const COMMON = {
 
 const AT_ONCE = { min: 0, max: 0 };
 
+/** ms of silence after which sentinels take the primary for dead: longer than any fault that is no failover. */
+const DOWN_AFTER = 4_000;
+
 /** Things that people do to Redis servers, on every one that `mastersOf` names. */
 function commands<R extends Served>(
   mastersOf: (running: R) => Promise<readonly ServerNode[]> | readonly ServerNode[],
@@ -42,14 +45,16 @@ function commands<R extends Served>(
   });
   return [
     command('script-flush', 'the scripts are forgotten', (client) => client.script('FLUSH')),
-    command('clients-killed', 'the server closes every connection', async (client) => {
-      await client.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
-      await client.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+    command('clients-killed', 'the server closes every connection of every worker', async (client) => {
+      // By name: a sentinel that loses its own may take the server for dead.
+      const clients = String(await client.client('LIST')).matchAll(/^id=(\d+) .*\bname=holdfast/gm);
+      await Promise.all([...clients].map(([, id = '']) => client.call('CLIENT', 'KILL', 'ID', id)));
     }),
     // The locks go with everything else, under their holders: fencing alone can help.
     {
       ...command('flushall', 'all data are deleted', (client) => client.flushall()),
       exclusion: 'fencing-only',
+      fairness: 'none',
     },
   ];
 }
@@ -104,6 +109,7 @@ export const redisSentinel: ChaosTarget<Running & { readonly servers: RedisSenti
         'the primary is killed with −9, a replica takes over, the old primary comes back as a replica',
       touches: 'everybody',
       exclusion: 'fencing-only',
+      fairness: 'none',
       async inject({ servers }) {
         const primary = await servers.primary();
         await primary.kill();
@@ -117,6 +123,7 @@ export const redisSentinel: ChaosTarget<Running & { readonly servers: RedisSenti
         'the replicas are cut off and stand still for a second, then the primary is killed: what it granted meanwhile is lost',
       touches: 'everybody',
       exclusion: 'fencing-only',
+      fairness: 'none',
       async inject({ servers }) {
         const primary = await servers.primary();
         const replicas = servers.dataNodes.filter((node) => node !== primary);
@@ -140,7 +147,7 @@ export const redisSentinel: ChaosTarget<Running & { readonly servers: RedisSenti
     ...wireFaults('everybody').filter(({ id }) => id !== 'partition' && id !== 'refused'),
   ],
   async start() {
-    const servers = await startRedisSentinel({ own: true, proxied: true });
+    const servers = await startRedisSentinel({ own: true, proxied: true, downAfter: DOWN_AFTER });
     return {
       servers,
       url: () => servers.url,
