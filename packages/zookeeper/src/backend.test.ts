@@ -63,12 +63,12 @@ async function received(): Promise<number> {
   return Number(/^Received: (\d+)/m.exec(text)?.[1]);
 }
 
-test('thousands of new names at once are granted, and given back', { timeout: 60_000 * FACTOR }, async () => {
+test('hundreds of new names at once are granted, and given back', { timeout: 60_000 * FACTOR }, async () => {
   await using locks = await createLocks(zookeeperBackend({ url: server.url, prefix: 'burst' }), {
     // Long: what this machine needs for so many is no question of the test.
     commandTimeout: 20_000 * FACTOR,
   });
-  const names = Array.from({ length: 2_000 }, (_, index) => `n${index}`);
+  const names = Array.from({ length: 500 }, (_, index) => `n${index}`);
   const before = await received();
   const holds = await Promise.all(names.map((name) => locks.lock(name).acquire()));
   const released = await Promise.all(holds.map((hold) => hold.release()));
