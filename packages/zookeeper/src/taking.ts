@@ -1,5 +1,6 @@
 import type { Claim, Contended, Grant } from '@holdfast/core';
 import type { Desk } from './desk.js';
+import { Entrance } from './entrance.js';
 import { toBackendError } from './errors.js';
 import { validity } from './keeping.js';
 import type { Leaving } from './leaving.js';
@@ -12,11 +13,18 @@ import { Turn } from './turn.js';
 /** A hold that had to wait is marked with its time of acquisition if it lasts this long. */
 const MARK_AFTER = 100;
 
+/**
+ * Attempts that are under way at once. Each takes several requests one after another, and the second of thousands would
+ * stand behind all the firsts, past its time.
+ */
+const AT_ONCE = 100;
+
 /** From a claim to a grant: joining, waiting for the node ahead to go. */
 export class Taking {
   readonly #desk: Desk;
   readonly #places: Places;
   readonly #leaving: Leaving;
+  readonly #entrance = new Entrance(AT_ONCE);
 
   constructor(desk: Desk, places: Places, leaving: Leaving) {
     this.#desk = desk;
@@ -36,8 +44,8 @@ export class Taking {
 
   /** Where thousands are asked for at once it takes longer than a caller waits, who asks again. */
   #begin(place: Place): Promise<Grant | Contended> {
-    const work = this.#desk.ask('acquire', place.claim.name, (session, until) =>
-      this.#attempt(place, session, until),
+    const work = this.#entrance.pass(() =>
+      this.#desk.ask('acquire', place.claim.name, (session, until) => this.#attempt(place, session, until)),
     );
     const done = (): void => {
       place.attempt = undefined;
