@@ -170,7 +170,7 @@ export class ServerStore<C extends object> implements LockStore {
     this.#open = { ...parts, clock: session.clock, late: session.commandTimeout };
     const { connections, dialect, wakeups } = parts;
     const call = connections.begin(undefined, Math.max(OPENING, session.commandTimeout));
-    const messages = wakeups?.start(session.commandTimeout / 2);
+    const messages = wakeups?.start(session.commandTimeout * 2);
     try {
       const product = await connections.use((connection) => dialect.detect(connection), call);
       if (this.#options.migrate) await connections.use((connection) => dialect.migrate(connection), call);

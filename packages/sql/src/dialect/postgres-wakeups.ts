@@ -20,8 +20,9 @@ export interface ListeningSource {
 /** ms between proofs that messages still arrive: a connection can die without a word. */
 const PROOF_EVERY = 15_000;
 
-/** ms within which a message must arrive to count. */
+/** ms within which a message must arrive to count. A server that is slow to send one may be as slow to deliver it. */
 const PROOF_WITHIN = 1000;
+const PROOF_SLOWER = 3;
 
 /** ms between attempts to listen where messages do not arrive, at most. */
 const LONGEST_PAUSE = 30_000;
@@ -144,8 +145,10 @@ export class PostgresWakeups implements Wakeups {
     this.#proof = { text, arrived: () => arrival.abort() };
     const early = AbortSignal.any([arrival.signal, ended]);
     try {
+      const asked = this.#clock.now();
       await this.#notify(this.channel, text);
-      await sleep(this.#clock, PROOF_WITHIN, early);
+      const took = this.#clock.now() - asked;
+      await sleep(this.#clock, Math.max(PROOF_WITHIN, PROOF_SLOWER * took), early);
       return arrival.signal.aborted;
     } finally {
       this.#proof = undefined;
