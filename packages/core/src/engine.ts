@@ -211,12 +211,13 @@ export class Engine {
     this.emit('error', claim === undefined ? { error } : { error, name: claim.name, owner: claim.owner });
   }
 
-  /** Stops acquisitions, gives every hold back, lets the background finish within the command timeout, closes. */
+  /** Stops acquisitions, gives every hold back and lets the background finish, all within the command timeout; closes. */
   async close(): Promise<void> {
     this.#closing = true;
+    const deadline = this.clock.now() + this.commandTimeout;
     for (const onClose of [...this.#waiting]) onClose();
     await Promise.all([...this.holds.values()].map((hold) => hold.releaseOnClose()));
-    await this.#drain();
+    await this.#drain(deadline - this.clock.now());
     this.#ended.abort();
     this.watchdog.stop();
     try {
@@ -226,9 +227,9 @@ export class Engine {
     }
   }
 
-  async #drain(): Promise<void> {
+  async #drain(timeout: number): Promise<void> {
     const patience = new AbortController();
-    const limit = sleep(this.clock, this.commandTimeout, patience.signal, { keepAlive: true });
+    const limit = sleep(this.clock, Math.max(0, timeout), patience.signal, { keepAlive: true });
     const done = (async () => {
       while (this.#background.size > 0) await Promise.all(this.#background);
     })();

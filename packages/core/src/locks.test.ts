@@ -48,6 +48,19 @@ describe('close', () => {
     await clock.advance(30_000);
     expect(clock.timers).toBe(0);
   });
+
+  it('takes one command timeout where releases stay unanswered, not one for them and one for what they leave', async () => {
+    const { clock, flaky, a } = await world();
+    await a.lock('k').acquire();
+    flaky.next('release', ...Array.from({ length: 30 }, () => 'hang' as const));
+    let closed = false;
+    const closing = a.close().then(() => {
+      closed = true;
+    });
+    await clock.advance(5500);
+    expect(closed).toBe(true);
+    await closing;
+  });
 });
 
 describe('a backend object', () => {

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { setMaxListeners } from 'node:events';
 import { type Clock, sleep, type Timer } from '@holdfast/core';
 import { failureOf } from './errors.js';
 import type { Transport } from './transport.js';
@@ -74,6 +75,8 @@ export class Leases {
     this.#transport = transport;
     this.#clock = clock;
     this.#events = events;
+    // As many listen as leases are being revoked.
+    setMaxListeners(0, this.#closing.signal);
   }
 
   /** The shared lease for this ttl, used by `user` until dropped. */
