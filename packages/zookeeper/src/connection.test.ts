@@ -76,17 +76,17 @@ describe('requests', () => {
     expect(await session.stat('/late-256', soon())).toBeUndefined();
   });
 
-  test('that wait here are taken back at their deadline', async () => {
+  test('that were sent end at their deadline, and those that wait here with the connection', async () => {
     const proxy = await proxyTo(server.node);
     const session = await new Tenant(proxy).session();
     const silence = proxy.blackHole('down');
     const soonest = systemClock.now() + 50;
     const asked = Array.from({ length: 300 }, (_, index) => session.make(`/never-${index}`, soonest));
-    expect((await Promise.allSettled(asked)).at(-1)).toMatchObject({
-      status: 'rejected',
-      reason: { code: CODE.operationTimeout },
-    });
+    const settled = await Promise.allSettled(asked);
+    expect(settled.at(0)).toMatchObject({ status: 'rejected', reason: { code: CODE.operationTimeout } });
+    expect(settled.at(-1)).toMatchObject({ status: 'rejected', reason: { code: CODE.connectionLoss } });
     silence.heal();
+    expect(await session.whenReady(soon())).toBe(true);
     await session.heartbeat(soon());
     expect(await session.stat('/never-299', soon())).toBeUndefined();
     expect(await session.stat('/never-0', soon())).toBeDefined();
