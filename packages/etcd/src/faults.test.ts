@@ -32,6 +32,11 @@ function claim(name: string, more: Partial<Claim> = {}): Claim {
   return { name, owner: `test:${fresh('owner')}`, ttl: 30_000, queue: true, renew: true, ...more };
 }
 
+/** A release by force. Reading the claims names the end of their range; breaking one names a single key. */
+function breaking(name: string): (sent: Buffer) => boolean {
+  return (sent) => sent.includes(`${name}/claim/`) && !sent.includes(`${name}/claim0`);
+}
+
 describe('a lost answer', () => {
   it('self-block-own-key: to an acquisition is asked for again, and finds what it made', async () => {
     await using a = await open({ hosts: proxy.address });
@@ -114,10 +119,7 @@ describe('a lost answer', () => {
     await using b = await open({ hosts: proxy.address });
     const name = fresh();
     const held = await a.locks.lock(name).acquire();
-    // Reading the claims names the end of their range; breaking one names a single key.
-    const breaking = (sent: Buffer): boolean =>
-      sent.includes(`${name}/claim/`) && !sent.includes(`${name}/claim0`);
-    const fault = proxy.dropAnswerTo(breaking, { answer: http2Answer });
+    const fault = proxy.dropAnswerTo(breaking(name), { answer: http2Answer });
     const expected = expecting ? { fencingToken: held.fencingToken } : undefined;
     expect(await b.locks.forceRelease(name, expected)).toBe(true);
     expect(fault.hits).toBe(1);
@@ -131,9 +133,7 @@ describe('a lost answer', () => {
     await using b = await open({ hosts: proxy.address });
     const name = fresh();
     const held = await a.locks.lock(name).acquire();
-    const breaking = (sent: Buffer): boolean =>
-      sent.includes(`${name}/claim/`) && !sent.includes(`${name}/claim0`);
-    const fault = proxy.dropRequest(breaking);
+    const fault = proxy.dropRequest(breaking(name));
     const forced = b.locks.forceRelease(name);
     await fault.hit;
     expect(await held.release()).toBe(true);
