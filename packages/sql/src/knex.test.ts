@@ -60,9 +60,12 @@ it('a transaction that keeps the only connection of a SQLite knex is told so in 
     expect(refused).toMatchObject({ code: 'BACKEND_UNAVAILABLE' });
     expect(inspect(refused)).toContain('does a transaction keep it');
   });
-  expect(await locks.inspect('job')).toMatchObject({ held: false, waiters: [] });
+  // The attempt may have had the connection in the moment in which the transaction ended: it is undone behind the caller.
   expect((await locks.lock('job').acquire({ wait: 5000 })).isHeld()).toBe(true);
   await locks.close();
+  const later = await createLocks(sqlBackend({ knex }));
+  expect(await later.inspect('job')).toMatchObject({ held: false, waiters: [] });
+  await later.close();
   await knex.destroy();
   await database.stop();
 });
