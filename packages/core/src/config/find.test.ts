@@ -168,7 +168,7 @@ it.each([
 it.each([
   ['an alias that names nothing', 'backend: redis\nredis: { password: *hunter2 }\n', 'begins with *'],
   ['a tag that nobody knows', 'backend: redis\nredis: { password: !hunter2 x }\n', 'line 2, column'],
-  ['aliases without end', laughs(), 'begins with *'],
+  ['aliases without end', laughs(), 'begin with *'],
 ])('YAML with %s is a ConfigError, and quotes nothing of it', async (_what, text, message) => {
   write('holdfast.config.yaml', text);
   enter('.');
@@ -227,36 +227,23 @@ it('shows a key without its escapes', async () => {
 });
 
 it.each([
-  ['a comma too many', '{\n  "backend": "redis",\n}', 'PropertyNameExpected at line 3, column 1'],
-  ['a comma too few', '{\n  "backend": "redis"\n  "redis": {}\n}', 'CommaExpected at line 3, column 3'],
   [
-    'a quote that is not closed',
-    '{\r\n  "backend": "hunter2,\r\n  "redis": 1 }',
-    'UnexpectedEndOfString at line 2, column 14',
+    'json',
+    '{ "backend": "redis",\n "redis": { "password": "hunter2" oops } }',
+    'line 2, column 35: this is no JSON',
   ],
-  ['a comment', '{ "backend": "redis" } // hunter2', 'InvalidCommentToken at line 1, column 24'],
-  ['names without quotes', '\uFEFF{ backend: "redis" }', 'InvalidSymbol at line 1, column 3'],
-  ['quotes of the wrong kind', '{\n\n"backend": \'hunter2\' }', 'InvalidSymbol at line 3, column 12'],
-  ['a word that is no value', '[1, hunter2]', 'InvalidSymbol at line 1, column 5'],
-  ['an end that is missing', '{\n  "backend": "redis"\n', 'CloseBraceExpected at line 3, column 1'],
-  ['nothing at all', '', 'ValueExpected at line 1, column 1'],
-])('names line and column of a fault in JSON: %s', async (_what, text, place) => {
-  const file = write('holdfast.config.json', text);
-  enter('.');
-  const error: unknown = await findConfig().catch((reason: unknown) => reason);
-  expect(error).toMatchObject({ code: 'CONFIG', message: `${file} is not valid JSON: ${place}` });
-  expect(inspect(error, { depth: 9 })).not.toContain('hunter2');
-});
-
-it.each([
-  ['json', '{ "backend": "redis", "redis": { "password": "hunter2" oops } }'],
-  ['yaml', 'backend: redis\nredis:\n  password: "hunter2" oops\n'],
-])('says where broken %s is broken, and quotes nothing of it', async (extension, text) => {
-  write(`holdfast.config.${extension}`, text);
+  [
+    'yaml',
+    'backend: redis\nredis:\n  password: "hunter2" oops\n',
+    'line 3, column 23: this does not belong here',
+  ],
+])('says where broken %s is broken, and quotes nothing of it', async (extension, text, fault) => {
+  const file = write(`holdfast.config.${extension}`, text);
   enter('.');
   const error = await findConfig().catch((reason: unknown) => reason as Error);
-  expect(error).toMatchObject({ code: 'CONFIG', message: expect.stringMatching(/line \d+, column \d+/) });
-  expect(`${(error as Error).stack} ${String((error as Error).cause)}`).not.toContain('hunter2');
+  const said = `${file} is not valid ${extension.toUpperCase()} at ${fault}`;
+  expect(error).toMatchObject({ code: 'CONFIG', message: expect.stringContaining(said) });
+  expect(inspect(error, { depth: 9 })).not.toContain('hunter2');
 });
 
 it.each([

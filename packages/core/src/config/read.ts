@@ -1,11 +1,11 @@
 import { lstat, readFile, stat } from 'node:fs/promises';
 import { dirname, extname } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import type { ParseError } from 'jsonc-parser';
 import { ConfigError } from '../errors.js';
 import { complaint } from './complaint.js';
 import type { FoundConfig, Origin } from './config.js';
 import { substituteConfig } from './environment.js';
+import { jsonFault, parseYaml } from './faults.js';
 
 type Reader = (file: string, origin: Origin) => Promise<unknown>;
 
@@ -114,22 +114,10 @@ async function readJson(file: string, origin: Origin): Promise<unknown> {
   }
 }
 
-/** The first fault, and its place: its kind is named by a code, which quotes nothing. */
-async function jsonFault(text: string): Promise<string> {
-  const { parse, printParseErrorCode } = await import('jsonc-parser');
-  const faults: ParseError[] = [];
-  parse(text, faults, { disallowComments: true });
-  const [fault] = faults;
-  if (fault === undefined) return '';
-  const lines = text.slice(0, fault.offset).split(/\r\n|\r|\n/);
-  const column = (lines.at(-1) ?? '').length + 1;
-  return `: ${printParseErrorCode(fault.error)} at line ${lines.length}, column ${column}`;
-}
-
 async function readYaml(file: string, origin: Origin): Promise<unknown> {
-  const { value, error } = await parseYaml(await readText(file, origin));
-  if (error === undefined) return value;
-  throw complaint(origin, '', `is not valid YAML: ${error.code} at ${error.place}`);
+  const { value, fault } = await parseYaml(await readText(file, origin));
+  if (fault === undefined) return value;
+  throw complaint(origin, '', `is not valid YAML${fault}`);
 }
 
 async function readText(file: string, origin: Origin): Promise<string> {
@@ -137,26 +125,5 @@ async function readText(file: string, origin: Origin): Promise<string> {
     return (await readFile(file, 'utf8')).replace(/^\uFEFF/, '');
   } catch (cause) {
     throw complaint(origin, '', `cannot be read: ${(cause as Error).message}`, cause);
-  }
-}
-
-async function parseYaml(
-  text: string,
-): Promise<{ value: unknown; error?: { readonly code: string; readonly place: string } }> {
-  const { LineCounter, parseDocument } = await import('yaml');
-  const lineCounter = new LineCounter();
-  // Pretty errors quote the source.
-  const document = parseDocument(text, { prettyErrors: false, lineCounter, logLevel: 'error' });
-  // A warning means text that was not taken as it stands, such as a password that begins with an exclamation mark.
-  const [fault] = [...document.errors, ...document.warnings];
-  if (fault !== undefined) {
-    const { line, col } = lineCounter.linePos(fault.pos[0]);
-    return { value: undefined, error: { code: fault.code, place: `line ${line}, column ${col}` } };
-  }
-  try {
-    return { value: document.toJS() };
-  } catch {
-    // An alias that names nothing, or too many: the message would quote it.
-    return { value: undefined, error: { code: 'BAD_ALIAS', place: 'a value that begins with *: quote it' } };
   }
 }
