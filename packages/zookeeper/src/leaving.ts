@@ -49,6 +49,7 @@ export class Leaving {
    */
   async deleteCertainly(place: Place, session: Session): Promise<boolean> {
     let asked = false;
+    let removedBy: bigint | undefined;
     const deleted = await session.certainly(async (until) => {
       if (place.unsure) {
         const children = await this.#places.list(place.parent, session, until);
@@ -57,11 +58,11 @@ export class Leaving {
       if (place.node === undefined) return false;
       const again = asked;
       asked = true;
-      const removed = await session.remove(place.node.path, until);
+      removedBy = await session.remove(place.node.path, until);
       // Gone, after a request whose answer was lost: that was it.
-      return (removed || again) && place.granted;
+      return (removedBy !== undefined || again) && place.granted;
     });
-    this.#places.forgetNode(place);
+    this.#places.forgetNode(place, removedBy);
     return deleted === true;
   }
 
@@ -97,7 +98,7 @@ export class Leaving {
         if (stat === undefined) continue;
         // A sequence is never used again under its parent, so that this path is this grant, and deleting it is exact.
         if (expected !== undefined && stat.czxid !== expected) return false;
-        if (await session.remove(path, until)) return true;
+        if ((await session.remove(path, until)) !== undefined) return true;
       }
     });
   }

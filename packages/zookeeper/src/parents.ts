@@ -1,4 +1,5 @@
 import type { Clock, Timer } from '@holdfast/core';
+import type { LastHold } from './alone.js';
 import { CODE, hasCode } from './errors.js';
 import type { Session } from './session.js';
 
@@ -9,6 +10,16 @@ const BATCH = 100;
 /** How many nodes each process looks at when it starts: among many processes that is enough. */
 const SWEEP = 1000;
 
+interface Parent {
+  /** How many claims have a node there. */
+  claims: number;
+  /** Since when none has. */
+  idleSince: number;
+  lastHold?: LastHold;
+  /** The last claim that came after a hold of this process was alone: the next may be, too. */
+  alone?: boolean;
+}
+
 /**
  * Keeps lock parents from piling up. A parent is removed some time after its last use here; the server refuses while
  * it has children, so removing is safe at any moment: whoever needed it makes it again.
@@ -17,8 +28,7 @@ export class Parents {
   readonly #clock: Clock;
   readonly #ready: () => Promise<Session>;
   readonly #commandTimeout: number;
-  /** By path: how many claims have a node there, and since when none has. */
-  readonly #known = new Map<string, { claims: number; idleSince: number }>();
+  readonly #known = new Map<string, Parent>();
   #timer: Timer | undefined;
   #closed = false;
 
@@ -40,11 +50,29 @@ export class Parents {
     else parent.claims += 1;
   }
 
+  /** The last hold there, unless a claim of this process has a node there again. */
+  lastHold(path: string): LastHold | undefined {
+    const parent = this.#known.get(path);
+    return parent?.claims === 0 ? parent.lastHold : undefined;
+  }
+
+  /** Whether a claim that comes now will probably be alone. */
+  probablyAlone(path: string): boolean {
+    return this.#known.get(path)?.alone === true;
+  }
+
+  /** Whether a claim that came after the last hold was alone. */
+  learn(path: string, alone: boolean): void {
+    const parent = this.#known.get(path);
+    if (parent !== undefined) parent.alone = alone;
+  }
+
   /** A claim's node there has gone. */
-  leave(path: string): void {
+  leave(path: string, hold?: LastHold): void {
     const parent = this.#known.get(path);
     if (parent === undefined) return;
     parent.claims -= 1;
+    if (hold !== undefined) parent.lastHold = hold;
     parent.idleSince = this.#clock.now();
     if (parent.claims === 0) this.#schedule();
   }

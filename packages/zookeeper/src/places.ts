@@ -1,10 +1,16 @@
 import type { Claim, Contended, Grant, Timer } from '@holdfast/core';
+import { isAlone, type LastHold, type NewNode } from './alone.js';
 import { CODE, hasCode, isUnanswered } from './errors.js';
-import { encodeName, inOrder, isOwnedBy, nodePrefix } from './names.js';
+import { encodeName, inOrder, isOwnedBy, nodePrefix, parseNode } from './names.js';
 import type { Parents } from './parents.js';
 import type { Session } from './session.js';
 import { encodeData } from './stored.js';
 import type { Turn } from './turn.js';
+
+/** A claim's node. */
+interface Node extends NewNode {
+  readonly path: string;
+}
 
 /** A claim's place in a lock's queue: one ephemeral sequential node, in one session. */
 export interface Place {
@@ -13,7 +19,7 @@ export interface Place {
   readonly parent: string;
   /** The session that the node was made in, or may have been. */
   session?: Session;
-  node?: { readonly node: string; readonly path: string; readonly czxid: bigint };
+  node?: Node;
   /** A create is unanswered: the node may be there, under our owner's name. */
   unsure: boolean;
   /** At the head: the lock is ours. */
@@ -99,7 +105,8 @@ export class Places {
   }
 
   /**
-   * Sends the create and the listing together, after that of the parent where it may be missing.
+   * Sends the create and the listing together, after that of the parent where it may be missing. The listing comes later
+   * where it will probably not be needed, as when nobody but this process uses the lock.
    *
    * @returns undefined when the parent was missing
    */
@@ -113,19 +120,24 @@ export class Places {
       encodeData(claim, session),
       until,
     );
-    const listing = session.children(parent, until);
+    const last = this.#parents.lastHold(parent);
+    const expected = last !== undefined && this.#parents.probablyAlone(parent);
+    const listing = expected ? undefined : session.children(parent, until);
     // Of interest only once the create has succeeded.
-    listing.catch(() => undefined);
+    listing?.catch(() => undefined);
     try {
       const { path, czxid } = await creating;
-      this.#own(place, path, czxid);
+      const node = this.#own(place, path, czxid);
+      const alone = last !== undefined && isAlone(session, node, last);
+      if (last !== undefined) this.#parents.learn(parent, alone);
+      if (alone) return [node.node];
     } catch (error) {
       // An answer, whichever, says that there is no node.
       if (!isUnanswered(error)) place.unsure = false;
       if (hasCode(error, CODE.noNode)) return undefined;
       throw error;
     }
-    return (await listing) ?? [];
+    return (await (listing ?? session.children(parent, until))) ?? [];
   }
 
   /** Looks for the node of a create whose answer was lost. One of an earlier session, with the same owner, is not ours. */
@@ -142,18 +154,27 @@ export class Places {
     return false;
   }
 
-  #own(place: Place, path: string, czxid: bigint): void {
-    const node = path.slice(place.parent.length + 1);
+  #own(place: Place, path: string, czxid: bigint): Node {
+    const node = { node: path.slice(place.parent.length + 1), path, czxid };
     place.unsure = false;
-    place.node = { node, path, czxid };
+    place.node = node;
     this.#parents.enter(place.parent);
+    return node;
   }
 
-  forgetNode(place: Place): void {
-    if (place.node !== undefined) this.#parents.leave(place.parent);
+  /** @param removedBy the transaction that removed it, where that is known */
+  forgetNode(place: Place, removedBy?: bigint): void {
+    if (place.node !== undefined) this.#parents.leave(place.parent, lastHold(place, removedBy));
     delete place.node;
     place.unsure = false;
     place.granted = false;
     place.presence = 'unknown';
   }
+}
+
+function lastHold({ granted, node, session }: Place, removedBy: bigint | undefined): LastHold | undefined {
+  const sequence = node === undefined ? undefined : parseNode(node.node)?.sequence;
+  if (!granted || removedBy === undefined || sequence === undefined || session === undefined)
+    return undefined;
+  return { session, sequence, removedBy };
 }

@@ -207,9 +207,10 @@ export class Session {
     await this.make(path, until);
   }
 
-  /** @returns false when there is no such node */
-  async remove(path: string, until: number): Promise<boolean> {
-    return (await unlessMissing(this.#connection.remove(path, until))) !== undefined;
+  /** @returns the transaction that removed it; undefined when there is no such node */
+  async remove(path: string, until: number): Promise<bigint | undefined> {
+    const reply = await unlessMissing(this.#connection.remove(path, until));
+    return reply?.header.zxid.readBigInt64BE(0);
   }
 
   /** @returns undefined when there is no such node */
