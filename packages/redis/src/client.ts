@@ -15,6 +15,11 @@ export interface Client {
 
 /** The part of a socket that we use. A custom `Connector` may lack some of it. */
 export interface Socket {
+  readonly bytesRead?: number;
+  /** On its way to the server's machine. */
+  readonly connecting?: boolean;
+  /** There with TLS alone: true until the handshake is done. */
+  readonly secureConnecting?: boolean;
   cork?(): void;
   uncork?(): void;
   unref?(): unknown;

@@ -2,6 +2,7 @@ import { BackendError, type Clock, type Timer } from '@holdfast/core';
 import type { Client } from './client.js';
 import { isReadOnly, toBackendError } from './errors.js';
 import type { Script } from './script.js';
+import { tlsHint } from './tls-hint.js';
 
 /** How a link behaves. */
 export interface LinkOptions {
@@ -73,6 +74,8 @@ export class Link {
   #pause: Timer | undefined;
   #failures = 0;
   #lastError: BackendError | undefined;
+  /** It was connected once: then it speaks as we do. */
+  #understands = false;
   readonly #waiting = new Set<Waiting>();
   #closed = false;
 
@@ -326,6 +329,7 @@ export class Link {
     this.#overdue?.cancel();
     this.#dialing = undefined;
     this.#client = client;
+    this.#understands = true;
     this.#failures = 0;
     this.#unanswered = 0;
     this.#corked = false;
@@ -346,8 +350,9 @@ export class Link {
     else if (client === this.#dialing) this.#dialing = undefined;
     else return;
     this.#overdue?.cancel();
+    const hint = this.#understands ? '' : tlsHint(client, error);
     hangUp(client);
-    this.#lastError = this.#lost(error);
+    this.#lastError = this.#lost(error, hint);
     const { transient } = this.#lastError;
     if (!transient) for (const waiting of [...this.#waiting]) waiting.reject(this.#lastError);
     // A permanent refusal is not asked about again until somebody wants the link.
@@ -363,11 +368,11 @@ export class Link {
     });
   }
 
-  #lost(error: Error): BackendError {
+  #lost(error: Error, hint = ''): BackendError {
     const understood = toBackendError(error);
     return new BackendError(
       understood.code as 'BACKEND_UNAVAILABLE' | 'BACKEND_REFUSED',
-      `no connection to Redis at ${this.target}: ${error.message}`,
+      `no connection to Redis at ${this.target}: ${error.message}${hint}`,
       { cause: understood.cause ?? error, transient: understood.transient },
     );
   }

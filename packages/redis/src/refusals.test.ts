@@ -182,10 +182,40 @@ describe('TLS', () => {
     expect(ms).toBeLessThan(AT_ONCE);
   });
 
-  it('not spoken where it is expected is told', async () => {
-    const { error } = await timed(
-      open({ url: server.url.replace('rediss', 'redis') }, { commandTimeout: 1000 }),
-    );
-    expect(error).toMatchObject({ name: 'BackendError' });
+  it.each(['redis', 'redis+cluster', 'redis+sentinel'])(
+    'spoken where %s:// expects none is told',
+    async (scheme) => {
+      const url = `${scheme}://${server.node.address}${scheme === 'redis+sentinel' ? '/main' : ''}`;
+      const { error } = await timed(open({ url }, { commandTimeout: 1000 }));
+      expect(error).toMatchObject({
+        code: 'BACKEND_UNAVAILABLE',
+        message: expect.stringMatching(/speaks? TLS .*begins with rediss|begins with rediss .*speak TLS/),
+      });
+    },
+  );
+
+  it.each(['rediss', 'rediss+cluster', 'rediss+sentinel'])(
+    'not spoken where %s:// expects it is told',
+    async (scheme) => {
+      const plain = await startRedis();
+      const url = `${scheme}://${plain.node.address}${scheme === 'rediss+sentinel' ? '/main' : ''}`;
+      const { error } = await timed(open({ url }, { commandTimeout: 1000 }));
+      expect(error).toMatchObject({
+        code: 'BACKEND_UNAVAILABLE',
+        message: expect.stringMatching(/not to speak TLS .*begins with redis,|speak TLS, and with redis/),
+      });
+      await plain.stop();
+    },
+  );
+
+  it('is not blamed for a server that goes away', async () => {
+    const plain = await startRedis({ own: true });
+    await using locks = await open({ url: plain.url }, { commandTimeout: 1000 });
+    const failures: unknown[] = [];
+    locks.on('error', ({ error }) => failures.push(error));
+    await plain.stop();
+    const { error } = await timed(locks.lock('job').acquire({ wait: 500 }));
+    expect(error).toMatchObject({ code: 'BACKEND_UNAVAILABLE' });
+    expect(`${error} ${failures.join(' ')}`).not.toContain('TLS');
   });
 });
