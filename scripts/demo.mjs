@@ -2,7 +2,9 @@
 import { build, install, root, run } from './workspace.mjs';
 
 await install();
-await build('--filter=holdfast...');
+// With `...` behind the name it would be every package, since the workspace itself depends on them all; what a package
+// needs is built before it anyway.
+await build('--filter=holdfast');
 process.exitCode = await run(process.execPath, [
   `${root}/packages/cli/dist/main.js`,
   'demo',

@@ -60,7 +60,7 @@ export async function install() {
   if (code !== 0) fail(`the installation of the packages failed (exit code ${code})`);
 }
 
-/** Builds every package, or one package and what it needs. */
+/** Builds every package; with `--filter=NAME`, one package and what it needs. */
 export async function build(...filter) {
   // Started by the package manager, since turbo looks for its program.
   const code = await pnpm('exec', 'turbo', 'run', 'build', '--output-logs=errors-only', ...filter);
