@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { zookeeperBackend } from './backend.js';
 import { CODE } from './errors.js';
 import { FrameReader } from './frames.js';
-import { PATIENCE, proxyTo, soon, Tenant, until } from './test-kit.js';
+import { FACTOR, PATIENCE, proxyTo, soon, Tenant, until } from './test-kit.js';
 
 let server: ZooKeeperHandle;
 beforeAll(async () => {
@@ -116,7 +116,7 @@ describe('a connection', () => {
     onTestFinished(() => backend.close());
     const clock = systemClock;
     await expect(
-      backend.open({ clock, commandTimeout: 500, lost: () => {}, report: () => {} }),
+      backend.open({ clock, commandTimeout: 2000 * FACTOR, lost: () => {}, report: () => {} }),
     ).rejects.toMatchObject({
       code: 'BACKEND_UNAVAILABLE',
       message: expect.stringContaining('maxClientCnxns'),

@@ -26,7 +26,7 @@ test('after thousands of acquisitions on SQLite everything is where it was', {
 });
 
 test('a backend that keeps something of every claim is found out', { timeout: TIMEOUT }, async () => {
-  const args = ['--backend', 'sqlite', '--scenario', 'baseline', '--count', '5000', '--mutant', 'hoarder'];
+  const args = ['--backend', 'sqlite', '--scenario', 'baseline', '--count', '12000', '--mutant', 'hoarder'];
   const { exitCode, all } = await load(...args);
   expect(all).toMatch(/the heap grew by \d+ KiB/);
   expect(exitCode).toBe(1);
