@@ -6,6 +6,7 @@ import {
   type Contended,
   type Diagnosis,
   type Grant,
+  isHoldfastError,
   type LockBackend,
   type LockState,
   MAX_DURATION,
@@ -14,7 +15,7 @@ import {
 } from '@holdfast/core';
 import { diagnose } from './diagnose.js';
 import type { Endpoint } from './endpoint.js';
-import { speaksSomethingElse } from './errors.js';
+import { speaksSomethingElse, tlsHint } from './errors.js';
 import { Forcing } from './forcing.js';
 import { Keeping } from './keeping.js';
 import { Keyspace } from './keys.js';
@@ -168,9 +169,14 @@ export class EtcdBackend implements LockBackend {
         ttl: { min: shortest, max: MAX_DURATION, granularity: 1_000 },
       };
     } catch (error) {
-      if (!speaksSomethingElse(error)) throw error;
-      const message = `${session.transport.names} does not speak etcd's protocol: check the address`;
-      throw new BackendError('BACKEND_REFUSED', message, { cause: error });
+      if (speaksSomethingElse(error)) {
+        const message = `${session.transport.names} does not speak etcd's protocol: check the address`;
+        throw new BackendError('BACKEND_REFUSED', message, { cause: error });
+      }
+      const hint = tlsHint(error);
+      if (hint === '' || !isHoldfastError(error)) throw error;
+      const code = isHoldfastError(error, 'BACKEND_REFUSED') ? 'BACKEND_REFUSED' : 'BACKEND_UNAVAILABLE';
+      throw new BackendError(code, `${error.message}${hint}`, { cause: error.cause });
     }
   }
 

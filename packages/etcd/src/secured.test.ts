@@ -149,9 +149,22 @@ describe('a server with TLS', () => {
     expect(ms).toBeLessThan(2_000 * FACTOR);
   });
 
-  it('is not reached without TLS', async () => {
+  it('says that it seems to speak TLS where none is expected', async () => {
     const { error } = await timed(open({ hosts: server.node.address }));
-    expect(isHoldfastError(error)).toBe(true);
+    expect(error).toMatchObject({
+      code: 'BACKEND_UNAVAILABLE',
+      message: expect.stringContaining('seems to speak TLS'),
+    });
+  });
+
+  it('says that it seems not to where it is expected', async () => {
+    const plain = await startEtcd({ own: true });
+    const { error } = await timed(open({ url: plain.url.replace('etcd:', 'etcds:') }));
+    expect(error).toMatchObject({
+      code: expect.stringMatching(/^BACKEND_/),
+      message: expect.stringContaining('seems not to speak TLS'),
+    });
+    await plain.stop();
   });
 });
 

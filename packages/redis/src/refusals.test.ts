@@ -197,7 +197,7 @@ describe('TLS', () => {
   it.each(['rediss', 'rediss+cluster', 'rediss+sentinel'])(
     'not spoken where %s:// expects it is told',
     async (scheme) => {
-      const plain = await startRedis();
+      const plain = await startRedis({ own: true });
       const url = `${scheme}://${plain.node.address}${scheme === 'rediss+sentinel' ? '/main' : ''}`;
       const { error } = await timed(open({ url }, { commandTimeout: 1000 }));
       expect(error).toMatchObject({

@@ -26,25 +26,27 @@ import {
 import { tablesOf } from './schema.js';
 import { ServerStore } from './server-store.js';
 
-/** URL parameters that the drivers document and that stay in the URL. */
+/** URL parameters that a driver documents and that stay in the URL. */
+const DRIVER_PARAMETERS = {
+  pg: [
+    'sslmode',
+    'sslcert',
+    'sslkey',
+    'sslrootcert',
+    'sslnegotiation',
+    'uselibpqcompat',
+    'application_name',
+    'fallback_application_name',
+    'options',
+    'client_encoding',
+    'host',
+    'ssl',
+  ],
+  mysql2: ['ssl', 'socketPath', 'charset', 'compress'],
+} as const;
+
 export const driverParameters: readonly string[] = [
-  // pg
-  'sslmode',
-  'sslcert',
-  'sslkey',
-  'sslrootcert',
-  'sslnegotiation',
-  'uselibpqcompat',
-  'application_name',
-  'fallback_application_name',
-  'options',
-  'client_encoding',
-  'host',
-  // mysql2
-  'ssl',
-  'socketPath',
-  'charset',
-  'compress',
+  ...new Set([...DRIVER_PARAMETERS.pg, ...DRIVER_PARAMETERS.mysql2]),
 ];
 
 /**
@@ -83,14 +85,35 @@ export function databaseAt(url: string, settings: SqlSettings, max = DEFAULT_POO
       return sqliteFile(sqlitePath(url), settings);
     case 'postgres':
     case 'postgresql':
+      assertHeeded(url, 'pg');
       return postgres(serverIn(url, 'PostgreSQL'), () => ownPostgres(url, max), settings);
     case 'mysql':
     case 'mariadb': {
+      assertHeeded(url, 'mysql2');
       const server = serverIn(url, scheme === 'mysql' ? 'MySQL' : 'MariaDB');
       return mysql(server, (timeout) => ownMysql(url, { max, timeout }), settings);
     }
     default:
       throw new ConfigError(`sql: ${scheme}: is none of ${schemes.join(', ')}`);
+  }
+}
+
+/** A driver passes over what it does not know: `sslmode` in a MySQL URL would be a connection without TLS. */
+function assertHeeded(url: string, driver: keyof typeof DRIVER_PARAMETERS): void {
+  const heeded = new Set<string>(DRIVER_PARAMETERS[driver]);
+  const mark = url.indexOf('?');
+  const given = new URLSearchParams(mark < 0 ? '' : url.slice(mark));
+  const unheeded = driverParameters.find((name) => given.has(name) && !heeded.has(name));
+  const tls = driver === 'pg' ? 'sslmode=verify-full' : 'ssl={}';
+  if (unheeded !== undefined) {
+    throw new ConfigError(
+      `sql: the driver ${driver} does not heed the URL's ${unheeded}; it knows ${[...heeded].join(', ')}; TLS is ${tls}`,
+    );
+  }
+  if (driver === 'mysql2' && /^(true|false|\d+)$/.test(given.get('ssl') ?? '')) {
+    throw new ConfigError(
+      "sql: the URL's ssl is for mysql2 an object, such as ssl={}, or the name of a profile",
+    );
   }
 }
 

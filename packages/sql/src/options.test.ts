@@ -33,6 +33,22 @@ describe('options', () => {
     );
   });
 
+  it.each([
+    ['mysql://h/d?sslmode=require', 'sslmode'],
+    ['mariadb://h/d?charset=utf8mb4&sslrootcert=ca.pem', 'sslrootcert'],
+    ['mysql://h/d?ssl=true', 'ssl'],
+    ['postgres://h/d?compress=true', 'compress'],
+  ])('%s is a ConfigError, since the driver would pass over %s', (url, name) => {
+    expect(() => createBackend({ url })).toThrowError(
+      expect.objectContaining({ code: 'CONFIG', message: expect.stringContaining(`URL's ${name}`) }),
+    );
+  });
+
+  it.each(['mysql://h/d?ssl={"ca":"x"}', 'postgres://h/d?sslmode=verify-full&ssl=true', 'postgresql://h/d'])(
+    '%s is heeded by its driver',
+    (url) => expect(createBackend({ url })).toBeDefined(),
+  );
+
   it('a pool needs a connection', () => {
     expect(() => createBackend({ url: 'postgres://h/d', pool: 0 })).toThrowError(/pool is 0/);
   });

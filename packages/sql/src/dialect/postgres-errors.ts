@@ -20,6 +20,19 @@ export function classifyPostgres(error: unknown, server: string): Fault {
         ),
     };
   }
+  if (said === 'The server does not support SSL connections') {
+    const message = `${server} does not speak TLS: remove sslmode from the URL, or turn ssl on at the server`;
+    const refusal = new BackendError('BACKEND_REFUSED', message, { cause: error });
+    return { kind: 'failed', error: refusal, broken: true };
+  }
+  if (state === '28000' && /no encryption|SSL off/.test(said)) {
+    const message = `${server} refused: ${said}; it may want TLS: add sslmode=verify-full to the URL`;
+    return {
+      kind: 'failed',
+      error: new BackendError('BACKEND_REFUSED', message, { cause: error }),
+      broken: false,
+    };
+  }
   const refused = REFUSED.find(([pattern]) => pattern.test(state));
   if (refused !== undefined) {
     const message = `${server} refused: ${said}${refused[1]}`;
