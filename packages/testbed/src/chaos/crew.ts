@@ -50,8 +50,13 @@ export class Crew implements AsyncDisposable {
 
   static async start(options: CrewOptions): Promise<Crew> {
     const crew = new Crew(options);
-    await crew.replenish();
-    return crew;
+    try {
+      await crew.replenish();
+      return crew;
+    } catch (error) {
+      await crew[Symbol.asyncDispose]();
+      throw error;
+    }
   }
 
   /** Those that live, in the order of their numbers. */
@@ -72,7 +77,9 @@ export class Crew implements AsyncDisposable {
     const missing = Array.from({ length: this.#options.workers }, (_, index) => index).filter(
       (index) => !this.#members.has(index),
     );
-    await Promise.all(missing.map((index) => this.#start(index)));
+    // Each comes to its end before one that failed is told: whoever disposes of the crew must know them all.
+    const outcomes = await Promise.allSettled(missing.map((index) => this.#start(index)));
+    for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
   }
 
   /** Asks all to end in their own orderly way, and sees that they do. */

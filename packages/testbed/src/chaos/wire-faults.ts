@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { FaultProxy } from '../proxy/proxy.js';
 import { startProxy } from '../proxy/proxy.js';
 import type { ServerNode } from '../servers/handle.js';
+import { allOrNone } from './assembled.js';
 import type { ChaosFault, FaultContext, Heal, RunningTarget } from './target.js';
 
 /** A target whose clients reach it through proxies. */
@@ -19,8 +20,13 @@ export class Wires implements AsyncDisposable {
   }
 
   static async start(nodes: readonly ServerNode[], workers: number): Promise<Wires> {
-    const ofWorker = () => Promise.all(nodes.map(({ host, port }) => startProxy({ target: { host, port } })));
-    return new Wires(await Promise.all(Array.from({ length: workers }, ofWorker)));
+    const places = Array.from({ length: workers }, () => nodes);
+    const proxies = await allOrNone(
+      places.flat().map(({ host, port }) => startProxy({ target: { host, port } })),
+    );
+    return new Wires(
+      places.map((_, worker) => proxies.slice(worker * nodes.length, (worker + 1) * nodes.length)),
+    );
   }
 
   of(worker: number): readonly FaultProxy[] {

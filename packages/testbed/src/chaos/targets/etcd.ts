@@ -1,6 +1,7 @@
 import { type EtcdHandle, startEtcd, startEtcdCluster } from '../../servers/etcd.js';
 import { askEtcd } from '../../servers/etcd-gateway.js';
 import type { ServerNode } from '../../servers/handle.js';
+import { assembled } from '../assembled.js';
 import { anyNode, killed, onlyNode, paused, type Served } from '../server-faults.js';
 import type { ChaosFault, ChaosTarget } from '../target.js';
 import { type Wired, Wires, wireFaults } from '../wire-faults.js';
@@ -81,7 +82,7 @@ export const etcd: ChaosTarget<Running> = {
     REVOKED,
     ...wireFaults('worker'),
   ],
-  start: async ({ workers }) => wired(await startEtcd({ own: true }), workers),
+  start: ({ workers }) => wired(startEtcd({ own: true }), workers),
 };
 
 /** Three members. */
@@ -103,21 +104,20 @@ export const etcdCluster: ChaosTarget<Running> = {
     isolated('member-isolated', 'a member', anyNode),
     ...wireFaults('worker'),
   ],
-  start: async ({ workers }) => wired(await startEtcdCluster({ own: true, partitionable: true }), workers),
+  start: ({ workers }) => wired(startEtcdCluster({ own: true, partitionable: true }), workers),
 };
 
-async function wired(servers: EtcdHandle, workers: number): Promise<Running> {
-  const wires = await Wires.start(servers.nodes, workers);
-  return {
-    servers,
-    url: (worker) => `etcd://${wires.addresses(worker)}`,
-    wires: (worker) => wires.of(worker),
-    leftovers: () => leftovers(servers.node),
-    async stop() {
-      await wires[Symbol.asyncDispose]();
-      await servers.stop();
-    },
-  };
+function wired(starting: Promise<EtcdHandle>, workers: number): Promise<Running> {
+  return assembled(async (own) => {
+    const servers = own(await starting);
+    const wires = own(await Wires.start(servers.nodes, workers));
+    return {
+      servers,
+      url: (worker: number) => `etcd://${wires.addresses(worker)}`,
+      wires: (worker: number) => wires.of(worker),
+      leftovers: () => leftovers(servers.node),
+    };
+  });
 }
 
 async function leaderOf({ servers }: Running): Promise<ServerNode> {

@@ -2,6 +2,7 @@ import type { Random } from '../../random/random.js';
 import type { ServerNode } from '../../servers/handle.js';
 import { askRedis } from '../../servers/redis-process.js';
 import { startRedisQuorum } from '../../servers/redis-quorum.js';
+import { assembled } from '../assembled.js';
 import type { Served } from '../server-faults.js';
 import type { ChaosFault, ChaosTarget, Heal } from '../target.js';
 import { type Wired, Wires, wireFaults } from '../wire-faults.js';
@@ -60,21 +61,18 @@ export const redisQuorum: ChaosTarget<Running> = {
     },
     ...wireFaults('worker'),
   ],
-  async start({ workers }) {
-    const servers = await startRedisQuorum({ own: true, servers: SERVERS });
-    const wires = await Wires.start(servers.nodes, workers);
-    return {
-      servers,
-      workers,
-      url: (worker) => `redis+quorum://${wires.addresses(worker)}?maxTtl=${MAX_TTL}ms`,
-      wires: (worker) => wires.of(worker),
-      leftovers: () => leftovers(servers.nodes),
-      async stop() {
-        await wires[Symbol.asyncDispose]();
-        await servers.stop();
-      },
-    };
-  },
+  start: ({ workers }) =>
+    assembled(async (own) => {
+      const servers = own(await startRedisQuorum({ own: true, servers: SERVERS }));
+      const wires = own(await Wires.start(servers.nodes, workers));
+      return {
+        servers,
+        workers,
+        url: (worker: number) => `redis+quorum://${wires.addresses(worker)}?maxTtl=${MAX_TTL}ms`,
+        wires: (worker: number) => wires.of(worker),
+        leftovers: () => leftovers(servers.nodes),
+      };
+    }),
 };
 
 type Strike = (running: Running, nodes: readonly ServerNode[]) => Promise<Heal> | Heal;

@@ -5,6 +5,7 @@ import { startRedis } from '../../servers/redis.js';
 import { type RedisClusterHandle, startRedisCluster } from '../../servers/redis-cluster.js';
 import { askRedis } from '../../servers/redis-process.js';
 import { type RedisSentinelHandle, startRedisSentinel } from '../../servers/redis-sentinel.js';
+import { assembled } from '../assembled.js';
 import { anyNode, killed, onlyNode, paused, type Served } from '../server-faults.js';
 import type { ChaosFault, ChaosTarget } from '../target.js';
 import { type Wired, Wires, wireFaults } from '../wire-faults.js';
@@ -70,20 +71,17 @@ export const redis: ChaosTarget<Running> = {
     ...commands<Running>(({ servers }) => servers.nodes),
     ...wireFaults('worker'),
   ],
-  async start({ workers }) {
-    const servers = await startRedis({ own: true, persistence: 'aof' });
-    const wires = await Wires.start(servers.nodes, workers);
-    return {
-      servers,
-      url: (worker) => `redis://${wires.addresses(worker)}`,
-      wires: (worker) => wires.of(worker),
-      leftovers: () => leftovers(servers.nodes),
-      async stop() {
-        await wires[Symbol.asyncDispose]();
-        await servers.stop();
-      },
-    };
-  },
+  start: ({ workers }) =>
+    assembled(async (own) => {
+      const servers = own(await startRedis({ own: true, persistence: 'aof' }));
+      const wires = own(await Wires.start(servers.nodes, workers));
+      return {
+        servers,
+        url: (worker: number) => `redis://${wires.addresses(worker)}`,
+        wires: (worker: number) => wires.of(worker),
+        leftovers: () => leftovers(servers.nodes),
+      };
+    }),
 };
 
 /** The same, with ttls for which a release hands the lock over to the next waiter: below 5 s it wakes it. */

@@ -3,6 +3,7 @@ import pg from 'pg';
 import type { ServerHandle } from '../../servers/handle.js';
 import { startMariaDb } from '../../servers/mysql.js';
 import { startPostgres } from '../../servers/postgres.js';
+import { assembled } from '../assembled.js';
 import { killed, onlyNode, paused, restarted, type Served } from '../server-faults.js';
 import type { ChaosFault, ChaosTarget, FaultContext } from '../target.js';
 import { type Wired, Wires, wireFaults } from '../wire-faults.js';
@@ -119,29 +120,26 @@ function sqlTarget(
       ...(id === 'postgres' ? [serializable(administrator)] : []),
       ...wireFaults('worker'),
     ],
-    async start({ workers }) {
-      const servers = await administrator.start();
-      const wires = await Wires.start(servers.nodes, workers);
-      // The tables are made before anything is counted.
-      await (await openLocks(id, servers.url)).close();
-      return {
-        servers,
-        url: (worker) => {
-          const url = new URL(servers.url);
-          url.host = wires.addresses(worker);
-          return url.href;
-        },
-        wires: (worker) => wires.of(worker),
-        async leftovers() {
-          const connections = await administrator.connections(servers.url);
-          return { ...(await countLocks(id, servers.url)), connections: connections.length };
-        },
-        async stop() {
-          await wires[Symbol.asyncDispose]();
-          await servers.stop();
-        },
-      };
-    },
+    start: ({ workers }) =>
+      assembled(async (own) => {
+        const servers = own(await administrator.start());
+        const wires = own(await Wires.start(servers.nodes, workers));
+        // The tables are made before anything is counted.
+        await (await openLocks(id, servers.url)).close();
+        return {
+          servers,
+          url: (worker: number) => {
+            const url = new URL(servers.url);
+            url.host = wires.addresses(worker);
+            return url.href;
+          },
+          wires: (worker: number) => wires.of(worker),
+          async leftovers() {
+            const connections = await administrator.connections(servers.url);
+            return { ...(await countLocks(id, servers.url)), connections: connections.length };
+          },
+        };
+      }),
   };
 }
 

@@ -5,6 +5,7 @@ import type { ServerNode } from '../../servers/handle.js';
 import { exchange } from '../../servers/probe.js';
 import { startZooKeeper, startZooKeeperCluster, type ZooKeeperHandle } from '../../servers/zookeeper.js';
 import { endZooKeeperSession, zooKeeperSessions } from '../../servers/zookeeper-sessions.js';
+import { assembled } from '../assembled.js';
 import { anyNode, killed, onlyNode, paused, type Served } from '../server-faults.js';
 import type { ChaosFault, ChaosTarget } from '../target.js';
 import { type Wired, Wires, wireFaults } from '../wire-faults.js';
@@ -73,7 +74,7 @@ export const zookeeper: ChaosTarget<Running> = {
     ),
     sessionEnded,
   ],
-  start: async ({ workers }) => wired(await startZooKeeper({ own: true }), workers),
+  start: ({ workers }) => wired(startZooKeeper({ own: true }), workers),
 };
 
 /** Three servers. */
@@ -97,9 +98,9 @@ export const zookeeperCluster: ChaosTarget<Running> = {
       wires.filter(({ connections }) => connections > 0).map((wire) => wire.blackHole()),
     ),
   ],
-  start: async ({ workers, namespaces }) =>
+  start: ({ workers, namespaces }) =>
     wired(
-      await startZooKeeperCluster({
+      startZooKeeperCluster({
         own: true,
         // A follower goes on answering reads for this many ticks without its leader: here past the end of sessions.
         ...(namespaces === true
@@ -110,22 +111,20 @@ export const zookeeperCluster: ChaosTarget<Running> = {
     ),
 };
 
-async function wired(servers: ZooKeeperHandle, workers: number): Promise<Running> {
-  const wires = await Wires.start(servers.nodes, workers);
-  // The root that stays is made before anything is counted.
-  const locks = await openLocks('zookeeper', urlOf(servers.connectString));
-  await locks.lock('root').run(() => {});
-  await locks.close();
-  return {
-    servers,
-    url: (worker) => urlOf(wires.addresses(worker)),
-    wires: (worker) => wires.of(worker),
-    leftovers: () => leftovers(servers.node),
-    async stop() {
-      await wires[Symbol.asyncDispose]();
-      await servers.stop();
-    },
-  };
+function wired(starting: Promise<ZooKeeperHandle>, workers: number): Promise<Running> {
+  return assembled(async (own) => {
+    const servers = own(await starting);
+    const wires = own(await Wires.start(servers.nodes, workers));
+    // The root that stays is made before anything is counted.
+    await using locks = await openLocks('zookeeper', urlOf(servers.connectString));
+    await locks.lock('root').run(() => {});
+    return {
+      servers,
+      url: (worker: number) => urlOf(wires.addresses(worker)),
+      wires: (worker: number) => wires.of(worker),
+      leftovers: () => leftovers(servers.node),
+    };
+  });
 }
 
 function urlOf(addresses: string): string {
