@@ -1,4 +1,4 @@
-import type { BackendHost, Claim, Locks } from '@holdfast/core';
+import type { BackendHost, Claim, Clock, Contended, Locks } from '@holdfast/core';
 import { LockLostError, systemClock } from '@holdfast/core';
 import { type EtcdHandle, type FaultProxy, http2Answer, startEtcd, startProxy } from '@holdfast/testbed';
 import { Etcd3 } from 'etcd3';
@@ -27,6 +27,9 @@ beforeEach(() => proxy.heal());
 function host(commandTimeout = 1_000): BackendHost {
   return { clock: systemClock, commandTimeout, lost: () => undefined, report: () => undefined };
 }
+
+/** ms: how long a revocation that failed once waits before the next try. */
+const FIRST_PAUSE = 100;
 
 function claim(name: string, more: Partial<Claim> = {}): Claim {
   return { name, owner: `test:${fresh('owner')}`, ttl: 30_000, queue: true, renew: true, ...more };
@@ -449,7 +452,15 @@ describe('leases', () => {
     const warned = (warning: Error) => warnings.push(warning);
     process.on('warning', warned);
     const before = (await admin.leases()).length;
-    const a = await open({ hosts: proxy.address });
+    let failures = 0;
+    const clock: Clock = {
+      ...systemClock,
+      setTimer(delay, callback, options) {
+        if (delay === FIRST_PAUSE) failures++;
+        return systemClock.setTimer(delay, callback, options);
+      },
+    };
+    const a = await open({ hosts: proxy.address }, { clock });
     const name = fresh();
     const holds = await Promise.all(
       Array.from({ length: 15 }, (_, index) =>
@@ -460,7 +471,7 @@ describe('leases', () => {
     const refusal = await proxy.refuse();
     proxy.reset();
     // Leases are kept a little for whoever comes next: by then the server is out of reach.
-    await pause(4000 * FACTOR);
+    await until(() => failures >= holds.length);
     refusal.heal();
     await until(() => a.backend.kept.leases === 0);
     await admin.leasesAtMost(before);
@@ -480,6 +491,35 @@ describe('leases', () => {
     expect(a.backend.kept.claims).toBe(0);
     const next = await a.locks.lock(name).acquire({ ttl: '3s' });
     expect(await next.verify()).toBe(true);
+  });
+
+  it('of a place that is lost and taken again, unseen, let the waiters between go ahead of it', async () => {
+    const [a, b] = [etcdBackend({ hosts: server.hosts }), etcdBackend({ hosts: server.hosts })];
+    const c = etcdBackend({ hosts: proxy.address });
+    for (const backend of [a, b, c]) await backend.open(host(2_000 * FACTOR));
+    const name = fresh();
+    const [first, second, third] = [claim(name), claim(name), claim(name)];
+    await a.attempt(first);
+    await b.attempt(second);
+    const contended = (await c.attempt(third)) as Contended;
+    const watching = proxy.observe(encodeURIComponent(second.owner));
+    const turn = c.awaitTurn(third, contended, new AbortController().signal);
+    await watching.hit;
+
+    const silence = proxy.blackHole('down');
+    await b.release(second);
+    // Under the same key, behind the third: whoever looks whether the key is there sees no change.
+    await b.attempt(second);
+    proxy.reset();
+    silence.heal();
+
+    // A look that fails is a reason to ask, too.
+    await turn.catch(() => undefined);
+    expect(await c.attempt(third)).toMatchObject({ holder: { owner: first.owner } });
+    await a.release(first);
+    expect(await c.attempt(third)).toHaveProperty('fencingToken');
+    expect(await b.attempt(second)).toMatchObject({ holder: { owner: third.owner } });
+    for (const backend of [a, b, c]) await backend.close();
   });
 
   it('that somebody revokes under a waiter cost it its place, not its turn', async () => {
