@@ -130,8 +130,10 @@ async function contended(
 function summarise(findings: readonly Finding[]): Found {
   const holds: (readonly [number, number])[] = [];
   const grants: number[] = [];
+  let errors = 0;
   for (const finding of findings) {
     if (finding.kind !== 'contended') throw new Error(`unexpected finding ${finding.kind}`);
+    errors += finding.errors;
     holds.push(...finding.holds);
     grants.push(...finding.grantsOfWaiter);
   }
@@ -143,6 +145,7 @@ function summarise(findings: readonly Finding[]): Found {
     ['contended grants', 'grants/s', (holds.length / (last - first)) * 1000],
     ['contended hand-over', 'ms', median(gaps)],
     ['contended spread', 'most over least', Math.max(...grants) / Math.max(1, Math.min(...grants))],
+    ['contended errors', 'per 1,000 grants', (errors / Math.max(1, holds.length)) * 1000],
   ];
 }
 

@@ -20,6 +20,7 @@ export const SCENARIOS = [
   'contended grants',
   'contended hand-over',
   'contended spread',
+  'contended errors',
   'raw round trip under load',
   'commands per hand-over, 10 waiters',
   'commands per hand-over, 100 waiters',

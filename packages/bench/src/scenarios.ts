@@ -23,6 +23,8 @@ export type Finding =
       /** When each grant came and was given back, in ms on the machine's monotonic clock: comparable between processes. */
       readonly holds: readonly (readonly [granted: number, released: number])[];
       readonly grantsOfWaiter: readonly number[];
+      /** Acquisitions and releases that ended in an error, which a caller would have to understand. */
+      readonly errors: number;
     }
   | { readonly kind: 'latencies'; readonly ms: readonly number[] }
   | { readonly kind: 'profile'; readonly profile: Profile }
@@ -91,14 +93,23 @@ async function contended(
   const end = now() + task.ms;
   const holds: [number, number][] = [];
   const grantsOfWaiter = Array.from({ length: task.waiters }, () => 0);
+  let errors = 0;
+  const turn = async (waiter: number): Promise<void> => {
+    const release = await client.acquire(task.name);
+    const granted = now();
+    grantsOfWaiter[waiter] = (grantsOfWaiter[waiter] ?? 0) + 1;
+    const releasing = release();
+    holds.push([granted, now()]);
+    await releasing;
+  };
   const loop = async (waiter: number): Promise<void> => {
     while (now() < end) {
-      const release = await client.acquire(task.name);
-      const granted = now();
-      grantsOfWaiter[waiter] = (grantsOfWaiter[waiter] ?? 0) + 1;
-      const releasing = release();
-      holds.push([granted, now()]);
-      await releasing;
+      try {
+        await turn(waiter);
+      } catch {
+        errors++;
+        await sleep(1);
+      }
     }
   };
   const everybody = Promise.all(grantsOfWaiter.map((_, waiter) => loop(waiter)));
@@ -106,7 +117,7 @@ async function contended(
   const enough = new AbortController();
   await Promise.race([everybody, sleep(task.ms + LAST_TURNS, undefined, { signal: enough.signal })]);
   enough.abort();
-  return { kind: 'contended', holds: [...holds], grantsOfWaiter: [...grantsOfWaiter] };
+  return { kind: 'contended', holds: [...holds], grantsOfWaiter: [...grantsOfWaiter], errors };
 }
 
 async function probe(client: SubjectClient, ms: number): Promise<Finding> {

@@ -224,6 +224,7 @@ const SPEED: readonly (readonly [Scenario, string])[] = [
   ['contended hand-over', 'release to the next grant, ms'],
   ['raw round trip under load', 'a raw round trip meanwhile, ms'],
   ['contended spread', 'grants of a waiter, most over least'],
+  ['contended errors', 'errors that reach a caller, in 1,000 grants'],
   ['commands per hand-over, 10 waiters', 'requests for a hand-over, 10 waiters'],
   ['commands per hand-over, 100 waiters', 'requests for a hand-over, 100 waiters'],
   ['commands per hand-over, 1000 waiters', 'requests for a hand-over, 1,000 waiters'],

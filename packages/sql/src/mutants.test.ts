@@ -190,6 +190,26 @@ const MYSQL: Readonly<Record<string, Mutant>> = {
     from: /g\.owner = :owner AND g\.gone_until > 0/,
     to: 'g.owner = :owner AND 0',
   },
+  'a free row is taken whoever waits': {
+    rule: 'who has had the lock before has no other rights for that',
+    from: /\(w\.alive_until > .* OR \(w\.owner/,
+    to: '((w.owner',
+  },
+  'a row is taken as if it were free': {
+    rule: 'who has had the lock before has no other rights for that',
+    from: /AND expires <= \S+ \S+ \S+ \S+ AND NOT \(owner/,
+    to: 'AND NOT (owner',
+  },
+  'a free row is taken by the buried': {
+    rule: 'so does one of who has had the lock before',
+    from: /OR \(w\.owner = :owner AND w\.gone_until > 0\)/,
+    to: 'OR (w.owner = :owner AND 0)',
+  },
+  'tokens of a free row follow the clock alone': {
+    rule: 'tokens rise even where the clock is behind them, all 64 bits of them',
+    from: /LAST_INSERT_ID\(GREATEST\(fence \+ 1, (.*?\(6\)\))\)\), acquired/,
+    to: 'LAST_INSERT_ID($1), acquired',
+  },
 };
 
 const MUTANTS = { postgres: POSTGRES, mariadb: MYSQL, mysql: MYSQL };
@@ -197,7 +217,10 @@ const MUTANTS = { postgres: POSTGRES, mariadb: MYSQL, mysql: MYSQL };
 /** How each asks for its own time, and how a client would tell it instead. */
 const CLOCKS = {
   numbered: ['(extract(epoch from clock_timestamp()) * 1000000)::bigint', ':told::bigint'],
-  question: ["TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))", 'CAST(:told AS SIGNED)'],
+  question: [
+    "TIMESTAMPDIFF(MICROSECOND, TIMESTAMP'1970-01-01 00:00:00', UTC_TIMESTAMP(6))",
+    'CAST(:told AS SIGNED)',
+  ],
 } as const;
 
 /** Every statement goes by the clock of the client, which is that many ms ahead. */

@@ -92,6 +92,25 @@ export const RULES: Readonly<Record<string, Story>> = {
     expect((await a.inspect('job')).waiters.map(({ owner }) => owner)).toEqual(['C']);
   },
 
+  async 'who has had the lock before has no other rights for that'({ a, b }) {
+    const first = await grant(a, 'A');
+    await a.release(claimOf('A'), give);
+    const held = await grant(b, 'B');
+    expect(held.fencingToken).toBeGreaterThan(first.fencingToken);
+    await refuse(a, 'T', { queue: false });
+    await refuse(b, 'C');
+    await b.release(claimOf('B'), give);
+    await refuse(a, 'T', { queue: false });
+    await grant(b, 'C');
+    await b.release(claimOf('C'), give);
+    const again = await grant(a, 'D', { metadata: 'again', ttl: 60_000 });
+    expect(again.fencingToken).toBeGreaterThan(held.fencingToken);
+    expect((await grant(a, 'D')).fencingToken).toBe(again.fencingToken);
+    const state = await b.inspect('job');
+    expect(state).toMatchObject({ owner: 'D', metadata: 'again', fencingToken: again.fencingToken });
+    expect(state.expiresIn).toBeGreaterThan(30_000);
+  },
+
   async 'who is refused without queueing leaves nothing'({ a, b }) {
     await grant(a, 'A');
     await refuse(b, 'T', { queue: false });
@@ -104,7 +123,7 @@ export const RULES: Readonly<Record<string, Story>> = {
     await refuse(b, 'B');
     await tamper(stage, 'waiters', stage.url.startsWith('sqlite') ? { expires: 1 } : { alive_until: 1 });
     await a.release(claimOf('A'), give);
-    await grant(a, 'C');
+    await grant(b, 'C');
   },
 
   async 'a place that died is joined again at the end'(stage) {
@@ -241,17 +260,19 @@ export const RULES: Readonly<Record<string, Story>> = {
   },
 
   async 'tokens rise even where the clock is behind them, all 64 bits of them'(stage) {
-    const { a } = stage;
+    const { a, b } = stage;
     const far = 2n ** 60n + 1n;
     await grant(a, 'A');
     await a.release(claimOf('A'), give);
     await tamper(stage, 'locks', { fence: far.toString() });
-    const next = await grant(a, 'B');
+    const next = await grant(b, 'B');
     expect(next.fencingToken).toBe(far + 1n);
-    expect((await grant(a, 'B')).fencingToken).toBe(far + 1n);
+    expect((await grant(b, 'B')).fencingToken).toBe(far + 1n);
     expect((await a.inspect('job')).fencingToken).toBe(far + 1n);
     expect(await a.renew([next])).toMatchObject([{ renewed: true }]);
     expect(await a.adopt(next, 'C')).toBe(true);
+    await a.release(claimOf('C'), give);
+    expect((await grant(a, 'D')).fencingToken).toBe(far + 2n);
   },
 
   async 'a token is the time where the counter was lost'(stage) {
@@ -328,6 +349,15 @@ export const LATE_RULES: Readonly<Record<string, Story>> = {
     expect((await b.inspect('job')).held).toBe(false);
     expect((await b.inspect('job')).waiters).toEqual([]);
     await grant(b, 'B');
+  },
+
+  async 'so does one of who has had the lock before'({ a, b }) {
+    await grant(a, 'A');
+    await a.release(claimOf('A'), give);
+    await a.release(claimOf('B'), { keepFor: 0, late: true });
+    await refuse(a, 'B', { queue: false });
+    expect((await b.inspect('job')).held).toBe(false);
+    await grant(b, 'C');
   },
 
   async 'a late release of a holder frees the lock, and of a waiter hands its turn on'({ a, b }) {
