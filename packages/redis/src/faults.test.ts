@@ -1,7 +1,7 @@
 import { type FaultProxy, type RedisHandle, redisCommand, startProxy, startRedis } from '@holdfast/testbed';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { acquire, refresh, release, renew } from './scripts.generated.js';
-import { admin, open, pause, timed, until } from './test-kit.js';
+import { admin, open, timed, until } from './test-kit.js';
 
 let server: RedisHandle;
 let proxy: FaultProxy;
@@ -187,8 +187,7 @@ describe('close', () => {
     }
     await locks.close();
     // The last sockets are told of their end in a later turn.
-    await pause(50);
-    expect(timers()).toBeLessThanOrEqual(before);
+    await until(() => timers() <= before);
   });
 });
 
@@ -197,11 +196,12 @@ describe('a server that accepts connections and says nothing', () => {
     await using a = await open({ url: url() });
     const hole = proxy.blackHole();
     proxy.reset();
+    const dialled = new Set<number>();
+    // By the name that they give themselves: those for messages have another.
+    proxy.observe((sent, { id }) => sent.includes('$8\r\nholdfast\r\n') && dialled.add(id).has(id));
     const waiting = a.lock('mute').acquire({ wait: 30_000 });
-    const opened = proxy.connections;
-    await until(() => proxy.connections > opened);
-    // Longer than one connection may take to become ready.
-    await pause(2500);
+    // The second is dialled when the first has not become ready in time.
+    await until(() => dialled.size >= 2);
     hole.heal();
     expect((await waiting).isHeld()).toBe(true);
   });

@@ -3,6 +3,7 @@ import { createLocks } from '@holdfast/core';
 import {
   type RedisHandle,
   type RedisSentinelHandle,
+  startProxy,
   startRedis,
   startRedisSentinel,
 } from '@holdfast/testbed';
@@ -10,7 +11,8 @@ import { Redis } from 'ioredis';
 import { Redis as Redis5 } from 'ioredis-5';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { redisBackend } from './module.js';
-import { admin, open, pause, timed } from './test-kit.js';
+import { acquire } from './scripts.generated.js';
+import { admin, open, timed, until } from './test-kit.js';
 
 /** Less than a command may take: nothing was asked again. */
 const AT_ONCE = 1900;
@@ -152,11 +154,14 @@ describe('a refusal that passes', () => {
   });
 
   it('memory that is full for a moment only delays an acquisition', async () => {
-    await using locks = await open({ url: server.url });
+    await using proxy = await startProxy({ target: server.node });
+    await using locks = await open({ url: `redis://${proxy.address}` });
     using client = admin(server.url);
+    const attempts = proxy.observe(acquire.sha);
     await client.config('SET', 'maxmemory', '1');
     const acquiring = locks.lock('full').acquire({ wait: 20_000 });
-    await pause(300);
+    // The first was refused when the second is sent.
+    await until(() => attempts.hits >= 2);
     await client.config('SET', 'maxmemory', '0');
     expect((await acquiring).isHeld()).toBe(true);
   });
