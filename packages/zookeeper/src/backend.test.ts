@@ -35,6 +35,20 @@ test('a lock is taken, waited for, handed over with a higher token, and given ba
   expect(await two.inspect('a/b')).toMatchObject({ held: false });
 });
 
+test('a refusal says who holds it and since when, also without a wait', async () => {
+  await using one = await createLocks(zookeeperBackend({ url: server.url, prefix: 'since' }));
+  await using two = await createLocks(zookeeperBackend({ url: server.url, prefix: 'since' }));
+  const { owner } = await one.lock('k').acquire();
+  const { acquiredAt: since } = await one.inspect('k');
+  expect(since).toBeInstanceOf(Date);
+  for (const wait of [0, 300]) {
+    await expect(two.lock('k').acquire({ wait })).rejects.toMatchObject({
+      code: 'LOCK_TIMEOUT',
+      holder: { owner, since },
+    });
+  }
+});
+
 test('a client that is handed in says where, and is left alone', async () => {
   const client = await connectedClient(server.node);
   const locks = await createLocks(zookeeperBackend({ client, prefix: 'handed-in' }));

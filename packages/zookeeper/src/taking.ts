@@ -88,9 +88,12 @@ export class Taking {
     until: number,
   ): Promise<Contended> {
     place.leaving ??= this.#leaving.deleteCertainly(place, session);
+    const [head] = queue;
+    // Since when it is held is worth no failure.
+    const looking = session.stat(`${place.parent}/${head?.node}`, until).catch(() => undefined);
     await this.#desk.within(place.leaving, until);
     this.#places.drop(place);
-    return contended(queue);
+    return contended(queue, await looking);
   }
 
   /** @returns undefined when the node ahead has gone already */
