@@ -163,7 +163,8 @@ class ZooKeeperBackend implements LockBackend {
     const { sessions } = desk;
     desk.closing();
     const until = desk.deadline();
-    await parents.close(sessions.present, until);
+    // A request that waits to be sent has no deadline of its own, and the session must be ended besides.
+    await desk.atMost(desk.host.commandTimeout / 2, parents.close(sessions.present, until));
     await sessions.close(until);
     desk.close();
     places.clear();

@@ -105,6 +105,26 @@ describe('requests', () => {
     },
     20 * PATIENCE,
   );
+
+  test('that wait here hold up no end of their session, whose server says nothing', async () => {
+    const patient = await startZooKeeper({ own: true, config: { maxSessionTimeout: 60_000 } });
+    onTestFinished(() => patient.stop());
+    const proxy = await proxyTo(patient.node);
+    const backend = zookeeperBackend({ url: `zookeeper://${proxy.address}`, sessionTimeout: 60_000 });
+    const host = { clock: systemClock, lost: () => undefined, report: () => undefined };
+    await backend.open({ ...host, commandTimeout: 1000 * FACTOR });
+    const claim = { name: 'k', owner: 'test:1', ttl: 60_000, queue: false, renew: false };
+    // The lock's node is to be removed with the session.
+    await backend.attempt(claim);
+    await backend.release(claim);
+
+    proxy.blackHole();
+    const looks = Array.from({ length: 300 }, () => backend.inspect('k').catch((error: Error) => error));
+    const began = performance.now();
+    await backend.close();
+    expect(performance.now() - began).toBeLessThan(10_000 * FACTOR);
+    for (const look of await Promise.all(looks)) expect(look).toMatchObject({ code: 'BACKEND_UNAVAILABLE' });
+  });
 });
 
 describe('a connection', () => {

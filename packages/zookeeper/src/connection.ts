@@ -52,7 +52,7 @@ interface Parcel {
 
 const CLOSED = 'the server closed the connection';
 /** A server gives no reason. */
-const CLOSED_EARLY = `${CLOSED} before the handshake: it does not serve now, or has as many connections from here as its maxClientCnxns allows`;
+const CLOSED_EARLY = `${CLOSED} before the handshake: it does not serve now, has as many connections from here as its maxClientCnxns allows, or speaks TLS, which this client does not`;
 
 /**
  * One session's connection: node-zookeeper-client 1.1.3 behind guards against its defects. Only this file knows that
@@ -198,9 +198,9 @@ export class Connection {
     if (watches?.delete(watch) === true && watches.size === 0) this.#watches.delete(path);
   }
 
-  /** Ends the session at the server, and with it its nodes. */
+  /** Ends the session at the server, and with it its nodes: before whatever waits to be sent. */
   endSession(until: number): Promise<Response> {
-    return this.#request(OP_CODES.CLOSE_SESSION, null, 'session', until);
+    return this.#request(OP_CODES.CLOSE_SESSION, null, 'session', until, { urgent: true });
   }
 
   close(): void {
