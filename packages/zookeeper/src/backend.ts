@@ -15,6 +15,7 @@ import {
 import { Desk } from './desk.js';
 import { diagnose } from './diagnose.js';
 import { CODE, toBackendError, ZooKeeperError } from './errors.js';
+import { Forcing } from './forcing.js';
 import { Keeping } from './keeping.js';
 import { Leaving } from './leaving.js';
 import { Looking } from './looking.js';
@@ -44,6 +45,7 @@ interface Open {
   readonly places: Places;
   readonly taking: Taking;
   readonly keeping: Keeping;
+  readonly forcing: Forcing;
   readonly leaving: Leaving;
   readonly looking: Looking;
 }
@@ -88,6 +90,7 @@ class ZooKeeperBackend implements LockBackend {
       leaving,
       taking: new Taking(desk, places, leaving),
       keeping: new Keeping(desk, places),
+      forcing: new Forcing(desk, places),
       looking: new Looking(desk, places),
     };
     // A first connection takes several requests.
@@ -147,7 +150,7 @@ class ZooKeeperBackend implements LockBackend {
   }
 
   async forceRelease(name: string, expected?: bigint): Promise<boolean> {
-    return await this.#open.leaving.forceRelease(name, expected);
+    return await this.#open.forcing.forceRelease(name, expected);
   }
 
   async diagnose(): Promise<readonly Diagnosis[]> {

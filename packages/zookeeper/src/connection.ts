@@ -25,7 +25,7 @@ export interface ConnectionSettings {
 }
 
 const { STATES } = ConnectionManager;
-const { OP_CODES, protocol } = jute;
+const { OP_CODES, protocol, TransactionRequest } = jute;
 
 /** A first answer is a handshake: protocol version, timeout, session, password, and perhaps a flag. */
 const HANDSHAKE_LENGTHS: ReadonlySet<number> = new Set([36, 37]);
@@ -151,6 +151,19 @@ export class Connection {
 
   remove(path: string, until: number): Promise<Response> {
     return this.#request(OP_CODES.DELETE, new protocol.DeleteRequest(path, -1), path, until);
+  }
+
+  /** Removes one node and makes another, or does neither. */
+  async replace(path: string, by: string, acl: Acl, flags: number, until: number): Promise<void> {
+    const acls = ACLS[acl].map((record) => ({ toRecord: () => record }));
+    const payload = new TransactionRequest([
+      { type: OP_CODES.DELETE, path, version: -1 },
+      { type: OP_CODES.CREATE, path: by, data: Buffer.alloc(0), acls, mode: flags },
+    ]);
+    const { payload: reply } = await this.#request(OP_CODES.MULTI, payload, path, until);
+    // The one that failed comes after those that were undone, whose code is 0, and before those that were not tried.
+    const failure = reply?.results?.find(({ err = 0 }) => err !== 0);
+    if (failure?.err !== undefined) throw new ZooKeeperError(failure.err, path);
   }
 
   exists(path: string, until: number): Promise<Response> {

@@ -1,7 +1,6 @@
 import type { Claim } from '@holdfast/core';
 import type { Desk } from './desk.js';
 import { toBackendError } from './errors.js';
-import { inOrder } from './names.js';
 import type { Place, Places } from './places.js';
 import type { Session } from './session.js';
 import { TAIL } from './stored.js';
@@ -9,7 +8,7 @@ import { TAIL } from './stored.js';
 /** How long the outcome of a release whose caller has gone is kept for the next one. */
 const REMEMBERED = 60_000;
 
-/** The ways in which a claim ends: given back, given back with a tail, broken by force. */
+/** The ways in which a claim is given back: at once, or with a tail. */
 export class Leaving {
   readonly #desk: Desk;
   readonly #places: Places;
@@ -84,22 +83,5 @@ export class Leaving {
   #forgetLater(place: Place): void {
     const forget = (): void => void this.#desk.later(REMEMBERED, () => this.#places.drop(place));
     place.leaving?.then(forget, forget);
-  }
-
-  async forceRelease(name: string, expected?: bigint): Promise<boolean> {
-    return await this.#desk.ask('force the release of', name, async (session, until) => {
-      await session.heartbeat(until);
-      const parent = this.#places.parentOf(name);
-      for (;;) {
-        const [head] = inOrder(await this.#places.list(parent, session, until));
-        if (head === undefined) return false;
-        const path = `${parent}/${head.node}`;
-        const stat = await session.stat(path, until);
-        if (stat === undefined) continue;
-        // A sequence is never used again under its parent, so that this path is this grant, and deleting it is exact.
-        if (expected !== undefined && stat.czxid !== expected) return false;
-        if ((await session.remove(path, until)) !== undefined) return true;
-      }
-    });
   }
 }

@@ -21,11 +21,23 @@ declare module 'node-zookeeper-client/lib/jute/index.js' {
       readonly data?: Buffer;
       readonly children?: readonly string[];
       readonly stat?: Stat;
+      /** Of a transaction: `err` where an operation failed, or was not done for the sake of one that did. */
+      readonly results?: readonly { readonly err?: number }[];
     } | null;
   }
   export class Request {
     constructor(header: RequestHeader, payload: object | null);
   }
+  export type Operation =
+    | { readonly type: number; readonly path: string; readonly version: number }
+    | {
+        readonly type: number;
+        readonly path: string;
+        readonly data: Buffer;
+        readonly acls: readonly { toRecord(): Acl }[];
+        readonly mode: number;
+      };
+  export const TransactionRequest: new (operations: readonly Operation[]) => object;
   export const protocol: {
     RequestHeader: new (xid: number, type: number) => RequestHeader;
     CreateRequest: new (path: string, data: Buffer, acl: readonly Acl[], flags: number) => object;
@@ -47,6 +59,7 @@ declare module 'node-zookeeper-client/lib/jute/index.js' {
     readonly SET_DATA: number;
     readonly GET_CHILDREN2: number;
     readonly CLOSE_SESSION: number;
+    readonly MULTI: number;
   };
 }
 

@@ -86,6 +86,11 @@ export class Session {
     return this.#connection.sessionTimeout;
   }
 
+  /** A path for a node of this session's, that nobody else uses. */
+  freshPath(): string {
+    return `${this.#settings.home}/${randomUUID()}`;
+  }
+
   get ended(): boolean {
     return this.#state === 'ended';
   }
@@ -211,6 +216,22 @@ export class Session {
   async remove(path: string, until: number): Promise<bigint | undefined> {
     const reply = await unlessMissing(this.#connection.remove(path, until));
     return reply?.header.zxid.readBigInt64BE(0);
+  }
+
+  /**
+   * Removes the node and leaves, in the same transaction, another that ends with this session: who finds it later knows
+   * who removed the first.
+   *
+   * @returns false, and nothing is left, when there is no such node
+   */
+  async removeLeaving(path: string, mark: string, until: number): Promise<boolean> {
+    try {
+      await this.#connection.replace(path, mark, this.#settings.acl, EPHEMERAL, until);
+      return true;
+    } catch (error) {
+      if (hasCode(error, CODE.noNode)) return false;
+      throw error;
+    }
   }
 
   /** @returns undefined when there is no such node */
