@@ -6,7 +6,7 @@ const effort = { rounds: 1, ms: 1000, waiters: 50, processes: 5 };
 
 function warmUp(holds: number, every: number): Finding {
   const times = Array.from({ length: holds }, (_, index) => [index * every, index * every] as const);
-  return { kind: 'contended', holds: times, grantsOfWaiter: [] };
+  return { kind: 'contended', holds: times, grantsOfWaiter: [], errors: 0 };
 }
 
 it('waiters whose turns are slow are given more time, so that each has enough turns', () => {

@@ -3,7 +3,7 @@ import { lengthFor } from './length.js';
 import { SubjectProcess } from './process.js';
 import type { Profile } from './profile.js';
 import type { BackendResults, Effort, Scenario } from './results.js';
-import { type Finding, now } from './scenarios.js';
+import { type Finding, now, type Task } from './scenarios.js';
 import { startServer } from './servers.js';
 import { median } from './stats.js';
 import type { Backend, Subject } from './subject.js';
@@ -31,10 +31,15 @@ export async function measure(
       // The first round only warms up: the server's caches, the files of the database.
       const warmUp = round === 0;
       const how = warmUp ? { ...effort, ms: effort.ms / 4 } : effort;
+      const which = `${backend}: ${warmUp ? 'warm-up' : `round ${round} of ${effort.rounds}`}`;
+      log(`${which}: uncontended`);
+      const alone = await uncontended(measured, server.url, how);
       for (const subject of measured) {
-        log(`${backend}: ${warmUp ? 'warm-up' : `round ${round} of ${effort.rounds}`}: ${subject.name}`);
-        const found = await uncontended(subject, server.url, how);
-        if (subject.waits) found.push(...(await contended(subject, server.url, how, own)));
+        const found = alone.get(subject) ?? [];
+        if (subject.waits) {
+          log(`${which}: contended: ${subject.name}`);
+          found.push(...(await contended(subject, server.url, how, own)));
+        }
         if (!warmUp) keep(subject, found);
       }
     }
@@ -68,24 +73,62 @@ export async function measure(
 /** Of each measurement's length, in each process and before it. */
 const WARM_UP = 2;
 
+/** Into which each uncontended measurement is cut. */
+const SLICES = 20;
+
 type Found = [scenario: Scenario, unit: string, value: number][];
 
-async function uncontended(subject: Subject, url: string, { ms }: Effort): Promise<Found> {
-  const worker = await SubjectProcess.start(subject, url);
+/**
+ * Every subject in a process of its own, all of them open, and each runs for a moment in turn: what else the machine does
+ * comes and goes in seconds, and so meets all alike.
+ */
+async function uncontended(
+  measured: readonly Subject[],
+  url: string,
+  { ms }: Effort,
+): Promise<Map<Subject, Found>> {
+  const workers = new Map<Subject, SubjectProcess>();
   try {
+    for (const subject of measured) workers.set(subject, await SubjectProcess.start(subject, url));
     // A process runs slowly at first: its code is compiled while it runs, the more there is of it the longer.
-    await worker.perform({ kind: 'sequential', ms: ms * WARM_UP });
-    const sequential = await worker.perform({ kind: 'sequential', ms });
-    await worker.perform({ kind: 'parallel', loops: 100, ms: ms / 2 });
-    const parallel = await worker.perform({ kind: 'parallel', loops: 100, ms });
-    return [
-      ['sequential', 'pairs/s', perSecond(sequential)],
-      ['parallel', 'pairs/s', perSecond(parallel)],
-      ['client processor time', 'ms/pair', parallel.kind === 'rate' ? parallel.cpuPerOperation : Number.NaN],
-    ];
+    const sequential = await inTurns(workers, { kind: 'sequential', ms }, ms * WARM_UP);
+    const parallel = await inTurns(workers, { kind: 'parallel', loops: 100, ms }, ms / 2);
+    return new Map(
+      measured.map((subject) => {
+        const many = parallel.get(subject) ?? [];
+        return [
+          subject,
+          [
+            ['sequential', 'pairs/s', median((sequential.get(subject) ?? []).map((rate) => rate.perSecond))],
+            ['parallel', 'pairs/s', median(many.map((rate) => rate.perSecond))],
+            ['client processor time', 'ms/pair', median(many.map((rate) => rate.cpuPerOperation))],
+          ],
+        ];
+      }),
+    );
   } finally {
-    await worker.close();
+    await Promise.all([...workers.values()].map((worker) => worker.close()));
   }
+}
+
+type Rate = Extract<Finding, { kind: 'rate' }>;
+
+/** After a warm-up each, cuts the task into slices and gives them out in turn. */
+async function inTurns(
+  workers: ReadonlyMap<Subject, SubjectProcess>,
+  task: Extract<Task, { kind: 'sequential' | 'parallel' }>,
+  warmUp: number,
+): Promise<Map<Subject, Rate[]>> {
+  const rates = new Map<Subject, Rate[]>();
+  for (const worker of workers.values()) await worker.perform({ ...task, ms: warmUp });
+  for (let slice = 0; slice < SLICES; slice++) {
+    for (const [subject, worker] of workers) {
+      const finding = await worker.perform({ ...task, ms: task.ms / SLICES });
+      if (finding.kind !== 'rate') throw new Error(`unexpected finding ${finding.kind}`);
+      rates.set(subject, [...(rates.get(subject) ?? []), finding]);
+    }
+  }
+  return rates;
 }
 
 /** Waiters over several processes on one name, with the raw round trip measured beside them. */
@@ -250,8 +293,4 @@ function add(samples: Samples, subject: Subject, scenario: Scenario, unit: strin
   const present = samples.get(key) ?? { subject, scenario, unit, values: [] };
   present.values.push(value);
   samples.set(key, present);
-}
-
-function perSecond(finding: Finding): number {
-  return finding.kind === 'rate' ? finding.perSecond : Number.NaN;
 }

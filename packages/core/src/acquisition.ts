@@ -90,7 +90,8 @@ export class Acquisition {
     const { signal } = this.#request;
     const limit = this.#limit;
     if (limit !== Infinity) this.#deadline = this.#engine.clock.setTimer(limit, () => end(this.#timedOut()));
-    const unfollowClose = this.#engine.whenClosing(() => end(new LocksClosedError(this.#name)));
+    const { owner } = this.#claim;
+    const unfollowClose = this.#engine.whenClosing(owner, () => end(new LocksClosedError(this.#name)));
     const unfollowSignal = signal === undefined ? undefined : followAbort(signal, () => end(signal.reason));
     this.#unfollow = () => {
       unfollowClose();

@@ -5,6 +5,7 @@ import { BackendError, isHoldfastError, LocksClosedError } from './errors.js';
 import { Events } from './events.js';
 import type { Hold } from './hold.js';
 import type { Capabilities, LockEvents } from './locks.js';
+import { OwnerMap } from './owner-map.js';
 import { backoff } from './retry.js';
 import { SuspensionAwareClock } from './validity.js';
 import { Watchdog } from './watchdog.js';
@@ -40,11 +41,11 @@ export class Engine {
   readonly commandTimeout: number;
   /** How long one request may stay unanswered. */
   readonly requestTimeout: number;
-  /** Holds by owner: the backend may report one lost, and `close` releases them. */
-  readonly holds = new Map<string, Hold>();
+  /** Holds by owner: the backend may report one lost, the watchdog looks after them, and `close` releases them. */
+  readonly holds = new OwnerMap<Hold>();
   #closing = false;
-  /** Whom `close` tells that it begins. */
-  readonly #waiting = new Set<() => void>();
+  /** Whom `close` tells that it begins, by the owner of a claim. */
+  readonly #waiting = new OwnerMap<() => void>();
   /** Aborts when `close` has given up on what is still running. */
   readonly #ended = new AbortController();
   readonly #background = new Set<Promise<void>>();
@@ -186,9 +187,9 @@ export class Engine {
   }
 
   /** Runs `onClose` when `close` begins, unless the returned function was called before. */
-  whenClosing(onClose: () => void): () => void {
-    this.#waiting.add(onClose);
-    return () => void this.#waiting.delete(onClose);
+  whenClosing(owner: string, onClose: () => void): () => void {
+    this.#waiting.set(owner, onClose);
+    return () => void this.#waiting.delete(owner);
   }
 
   /** Keeps the process alive while the work waits for something that does not, such as a message. */
@@ -215,8 +216,8 @@ export class Engine {
   async close(): Promise<void> {
     this.#closing = true;
     const deadline = this.clock.now() + this.commandTimeout;
-    for (const onClose of [...this.#waiting]) onClose();
-    await Promise.all([...this.holds.values()].map((hold) => hold.releaseOnClose()));
+    for (const onClose of this.#waiting.values()) onClose();
+    await Promise.all(this.holds.values().map((hold) => hold.releaseOnClose()));
     await this.#drain(deadline - this.clock.now());
     this.#ended.abort();
     this.watchdog.stop();

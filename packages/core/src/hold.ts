@@ -67,7 +67,7 @@ export class Hold {
   /** Puts it under the watchdog, once validity has been checked. */
   start(): void {
     this.#engine.holds.set(this.claim.owner, this);
-    this.#engine.watchdog.add(this);
+    this.#engine.watchdog.reschedule(this);
   }
 
   get claim(): Claim {
@@ -370,7 +370,6 @@ export class Hold {
 
   #end(state: State): void {
     this.#state = state;
-    this.#engine.watchdog.remove(this);
     this.#engine.holds.delete(this.claim.owner);
   }
 

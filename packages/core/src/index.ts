@@ -46,3 +46,4 @@ export {
 } from './locks.js';
 export { type MemoryBackendOptions, memoryBackend } from './memory/backend.js';
 export { MemoryStore } from './memory/store.js';
+export { OwnerMap } from './owner-map.js';

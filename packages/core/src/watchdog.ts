@@ -11,37 +11,30 @@ const COMPANY = 0.05;
  */
 export class Watchdog {
   readonly #engine: Engine;
-  readonly #holds = new Set<Hold>();
+  /**
+   * It stays when the hold that it was set for has gone: with none left it has nothing to do, but taking it back for each
+   * hold that comes and goes would cost more than letting one timer lapse.
+   */
   #alarm: { readonly at: number; readonly timer: Timer } | undefined;
+  #stopped = false;
 
   constructor(engine: Engine) {
     this.#engine = engine;
   }
 
-  add(hold: Hold): void {
-    this.#holds.add(hold);
-    this.reschedule(hold);
-  }
-
-  remove(hold: Hold): void {
-    this.#holds.delete(hold);
-    // The timer stays for the others; with none left it has nothing to do, but taking it back for each hold that
-    // comes and goes would cost more than letting one timer lapse.
-  }
-
-  /** The hold's times have changed: the alarm may have to come earlier. */
+  /** The hold has just begun, or its times have changed: the alarm may have to come earlier. */
   reschedule(hold: Hold): void {
-    if (this.#holds.has(hold)) this.#alarmBy(nextLook(hold, this.#engine.clock.now()));
+    if (hold.state === 'held') this.#alarmBy(nextLook(hold, this.#engine.clock.now()));
   }
 
   stop(): void {
-    this.#holds.clear();
+    this.#stopped = true;
     this.#alarm?.timer.cancel();
     this.#alarm = undefined;
   }
 
   #alarmBy(at: number): void {
-    if (at === Infinity || (this.#alarm !== undefined && this.#alarm.at <= at)) return;
+    if (this.#stopped || at === Infinity || (this.#alarm !== undefined && this.#alarm.at <= at)) return;
     this.#alarm?.timer.cancel();
     // Timers may fire a fraction of a millisecond early by the monotonic clock: round up rather than spin.
     const delay = Math.max(0, Math.ceil(at - this.#engine.clock.now()));
@@ -52,13 +45,13 @@ export class Watchdog {
     this.#alarm = undefined;
     const now = this.#engine.clock.now();
     const due: Hold[] = [];
-    for (const hold of [...this.#holds]) {
+    for (const hold of this.#engine.holds.values()) {
       if (hold.endsAt <= now) hold.expire();
       else if (hold.renewAt <= now + hold.interval * COMPANY) due.push(hold);
     }
     if (due.length > 0) this.#renew(due, now);
     let next = Infinity;
-    for (const hold of this.#holds) next = Math.min(next, nextLook(hold, now));
+    for (const hold of this.#engine.holds.values()) next = Math.min(next, nextLook(hold, now));
     this.#alarmBy(next);
   }
 

@@ -1,4 +1,4 @@
-import type { Claim, Clock, Contended, Timer } from '@holdfast/core';
+import { type Claim, type Clock, type Contended, OwnerMap, type Timer } from '@holdfast/core';
 import { Candidate } from './candidate.js';
 import { LIVENESS, REFRESH_PERIOD } from './liveness.js';
 
@@ -30,7 +30,7 @@ export interface WaitingRoomOptions {
  */
 export class WaitingRoom {
   readonly #options: WaitingRoomOptions;
-  readonly #candidates = new Map<string, Candidate>();
+  readonly #candidates = new OwnerMap<Candidate>();
   #queued = 0;
   #round: Timer | undefined;
   #closed = false;
@@ -55,7 +55,7 @@ export class WaitingRoom {
   /** The candidate has its place, as known from a request sent at `sentAt`. */
   queued(candidate: Candidate, { position, retryAfter }: Contended, sentAt: number): void {
     // Given up meanwhile.
-    if (!this.#candidates.has(candidate.owner)) return;
+    if (this.#candidates.get(candidate.owner) === undefined) return;
     if (candidate.seenAt === undefined) this.#queued++;
     candidate.seenAt = sentAt;
     // Only the head can take the lock when the holder's time ends.

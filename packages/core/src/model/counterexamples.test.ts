@@ -24,4 +24,46 @@ describe('stories that once went wrong', () => {
         { do: 'set wall', client: 1, by: -3_600_000 },
       ],
     }));
+
+  it('two questions are answered at once, one before and one after a release by force: the first was true', () =>
+    play({
+      ...CALM,
+      fates: [
+        [
+          { kind: 'pass' },
+          { kind: 'pass' },
+          { kind: 'request swallowed' },
+          { kind: 'answer swallowed' },
+          { kind: 'pass' },
+          { kind: 'answer lost' },
+          { kind: 'slow', there: 0, back: 0 },
+          { kind: 'pass' },
+          { kind: 'pass' },
+          { kind: 'pass' },
+          { kind: 'answer swallowed' },
+          { kind: 'pass' },
+          { kind: 'pass' },
+          { kind: 'refused' },
+          { kind: 'slow', there: 300, back: 0 },
+        ],
+        [{ kind: 'slow', there: 900, back: 0 }],
+        [],
+      ],
+      steps: [
+        acquire,
+        acquire,
+        { do: 'release', which: 0 },
+        { ...acquire, renew: true },
+        { do: 'pass time', ms: 20 },
+        { do: 'pass time', ms: 1000 },
+        acquire,
+        { do: 'pass time', ms: 400 },
+        { do: 'extend', which: 0, ttl: 500 },
+        { do: 'verify', which: 0 },
+        { do: 'verify', which: 0 },
+        { do: 'pass time', ms: 150 },
+        { do: 'force', client: 0, name: 0 },
+        { do: 'pass time', ms: 400 },
+      ],
+    }));
 });

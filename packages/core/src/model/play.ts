@@ -174,7 +174,9 @@ class Stage {
       case 'verify':
         return this.#with(step.which, async ({ handle }) => {
           const ours = await handle.verify();
-          if (ours && !handle.isHeld()) throw this.#broken('verify() was true of a handle that is not held');
+          // Another question that was under way may have been answered in the same moment: that it was forced since.
+          if (ours && !handle.isHeld() && !this.#forced.has(handle.fencingToken))
+            throw this.#broken('verify() was true of a handle that is not held');
         });
       case 'hand over':
         return this.#with(step.which, (held) => this.#handOver(held, step.client));
@@ -277,8 +279,7 @@ class Stage {
     const times = (this.#released.get(handle.owner) ?? 0) + 1;
     this.#released.set(handle.owner, times);
     if (times > 1) throw this.#broken(`${describe(held)} was released ${times} times`);
-    if (minHold > 0 && !this.#forced.has(handle.fencingToken))
-      this.#tails.set(handle.name, since + minHold * 0.99 - 5);
+    if (minHold > 0) this.#tails.set(handle.name, since + minHold * 0.99 - 5);
   }
 
   async #letGo(held: Held): Promise<void> {
