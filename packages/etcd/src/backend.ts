@@ -173,7 +173,8 @@ export class EtcdBackend implements LockBackend {
         const message = `${session.transport.names} does not speak etcd's protocol: check the address`;
         throw new BackendError('BACKEND_REFUSED', message, { cause: error });
       }
-      const hint = tlsHint(error);
+      const tls = session.transport.endpoints[0]?.tls;
+      const hint = tls === undefined ? '' : tlsHint(error, tls);
       if (hint === '' || !isHoldfastError(error)) throw error;
       const code = isHoldfastError(error, 'BACKEND_REFUSED') ? 'BACKEND_REFUSED' : 'BACKEND_UNAVAILABLE';
       throw new BackendError(code, `${error.message}${hint}`, { cause: error.cause });

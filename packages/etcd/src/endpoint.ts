@@ -8,6 +8,8 @@ export interface Endpoint {
   /** For messages: `host:port`. */
   readonly name: string;
   readonly rpc: Rpc;
+  /** Whether TLS is spoken with it; unknown of a client that was handed in. */
+  readonly tls?: boolean;
   /** Closes its connections, if they are ours. */
   close(): void;
 }
@@ -47,6 +49,7 @@ export function ownEndpoints(target: Target): readonly Endpoint[] {
   return members.map((host) => ({
     name: host.host,
     rpc: new Rpc(host, options),
+    tls,
     // Closing what has been closed does nothing.
     close: () => client.close(),
   }));

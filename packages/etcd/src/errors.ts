@@ -59,20 +59,21 @@ export function speaksSomethingElse(error: unknown): boolean {
   return /protocol error|ERR_HTTP2_ERROR|Parse Error|bad response|unexpected HTTP/i.test(textOf(error));
 }
 
+/** A member that hangs up on the first words; gRPC tells no reason where the member gave none. */
+const HUNG_UP =
+  /disconnected before secure TLS|wrong version number|ECONNRESET|EPIPE|Last error: Failed to connect \(/i;
+
 /**
  * What a failure to connect tells of TLS, for the end of a message. As above, while connecting alone: later a member that
  * goes down looks the same.
+ *
+ * @param tls whether we spoke it
  */
-export function tlsHint(error: unknown): string {
-  const said = textOf(error);
-  if (/disconnected before secure TLS|wrong version number/i.test(said)) {
-    return '; it seems not to speak TLS (then the URL begins with etcd or http, not with etcds or https), or goes down';
-  }
-  // gRPC has no reason to tell where a member hangs up on its first words without one of its own.
-  if (/Last error: Failed to connect \(/.test(said)) {
-    return '; it hung up at once: it seems to speak TLS (then the URL begins with etcds or https, not with etcd or http), or goes down';
-  }
-  return '';
+export function tlsHint(error: unknown, tls: boolean): string {
+  if (!HUNG_UP.test(textOf(error))) return '';
+  return tls
+    ? '; it hung up at once: it seems not to speak TLS (then the URL begins with etcd or http, not with etcds or https), or goes down'
+    : '; it hung up at once: it seems to speak TLS (then the URL begins with etcds or https, not with etcd or http), or goes down';
 }
 
 /** No answer within the time that one request may take. */

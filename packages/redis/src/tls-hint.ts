@@ -19,7 +19,9 @@ export function tlsHint({ stream }: Client, error: Error): string {
   if (code !== undefined && code !== 'ECONNRESET' && code !== 'EPROTO' && code !== 'EPIPE') return '';
   if (/\balert\b/.test(error.message)) return '';
   if (/All sentinels are unreachable/.test(error.message)) {
-    return /timed out|closed|disconnected before secure/i.test(error.message) ? SENTINELS : '';
+    return /timed out|closed|disconnected before secure|ECONNRESET|wrong version number/i.test(error.message)
+      ? SENTINELS
+      : '';
   }
   if (stream === undefined || stream.connecting === true) return '';
   if (stream.secureConnecting === true) return NOT_SPOKEN;
