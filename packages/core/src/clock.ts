@@ -4,6 +4,8 @@ import { uptime } from '#platform';
 export interface Timer {
   /** Takes the timer back; harmless when it has fired or was cancelled before. */
   cancel(): void;
+  /** From now on the timer keeps the process alive, or does not. A clock whose timers never do can leave it out. */
+  keepAlive?(keep: boolean): void;
 }
 
 /**
@@ -38,23 +40,32 @@ export const systemClock: Clock = {
 
 class SystemTimer implements Timer {
   #handle: ReturnType<typeof setTimeout> | undefined;
+  #keepAlive: boolean;
 
   constructor(delay: number, callback: () => void, keepAlive: boolean) {
-    this.#arm(performance.now() + delay, delay, callback, keepAlive);
+    this.#keepAlive = keepAlive;
+    this.#arm(performance.now() + delay, delay, callback);
   }
 
   /** A delay above 2^31 − 1 is walked in steps: Node would make it 1 ms. */
-  #arm(due: number, delay: number, callback: () => void, keepAlive: boolean): void {
+  #arm(due: number, delay: number, callback: () => void): void {
     const step = Math.min(delay, LONGEST);
-    const fire = step < delay ? () => this.#arm(due, due - performance.now(), callback, keepAlive) : callback;
+    const fire = step < delay ? () => this.#arm(due, due - performance.now(), callback) : callback;
     this.#handle = setTimeout(fire, step);
     // Browsers return a number, which keeps nothing alive.
-    if (!keepAlive && typeof this.#handle === 'object') this.#handle.unref();
+    if (!this.#keepAlive && typeof this.#handle === 'object') this.#handle.unref();
   }
 
   cancel(): void {
     clearTimeout(this.#handle);
     this.#handle = undefined;
+  }
+
+  keepAlive(keep: boolean): void {
+    this.#keepAlive = keep;
+    if (typeof this.#handle !== 'object') return;
+    if (keep) this.#handle.ref();
+    else this.#handle.unref();
   }
 }
 

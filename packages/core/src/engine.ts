@@ -1,6 +1,7 @@
 import { unlimitListeners } from '#platform';
 import type { BackendHost, Claim, LockBackend } from './backend.js';
 import { type Clock, sleep, type Timer } from './clock.js';
+import { Deadlines } from './deadlines.js';
 import { BackendError, isHoldfastError, LocksClosedError } from './errors.js';
 import { Events } from './events.js';
 import type { Hold } from './hold.js';
@@ -49,6 +50,7 @@ export class Engine {
   /** Aborts when `close` has given up on what is still running. */
   readonly #ended = new AbortController();
   readonly #background = new Set<Promise<void>>();
+  readonly #deadlines: Deadlines;
   #capabilities: Capabilities | undefined;
   #pending = 0;
   #keepAlive: Timer | undefined;
@@ -61,6 +63,7 @@ export class Engine {
     this.commandTimeout = options.commandTimeout;
     this.requestTimeout = options.commandTimeout * REQUEST_SHARE;
     this.watchdog = new Watchdog(this);
+    this.#deadlines = new Deadlines(this.clock);
     unlimitListeners(this.#ended.signal);
   }
 
@@ -104,21 +107,17 @@ export class Engine {
     // Sent first: what is done from here on, the server need not wait for.
     const answer = invoke(request);
     return new Promise<T>((resolve, reject) => {
-      let settled = false;
-      const settle = (): boolean => {
-        if (settled) return false;
-        settled = true;
-        timer.cancel();
-        return true;
-      };
-      // The deadline of a pending call also keeps the process alive until the call has settled.
-      const expire = (): void => {
-        if (settle()) reject(this.#unanswered(what, lockName, timeout));
-      };
-      const timer = this.clock.setTimer(timeout, expire, { keepAlive: true });
+      // It also keeps the process alive until the call has settled. What comes after it settles nothing any more.
+      const deadline = this.#deadlines.set(timeout, () => reject(this.#unanswered(what, lockName, timeout)));
       answer.then(
-        (value) => void (settle() && resolve(value)),
-        (error: unknown) => void (settle() && reject(this.asError(what, lockName, error))),
+        (value) => {
+          this.#deadlines.lift(deadline);
+          resolve(value);
+        },
+        (error: unknown) => {
+          this.#deadlines.lift(deadline);
+          reject(this.asError(what, lockName, error));
+        },
       );
     });
   }
@@ -134,8 +133,8 @@ export class Engine {
     limit = this.commandTimeout,
   ): Promise<T> {
     const deadline = this.clock.now() + limit;
+    let left = limit;
     for (let failures = 0; ; failures++) {
-      const left = deadline - this.clock.now();
       try {
         return await this.call(what, lockName, request, Math.max(1, Math.min(this.requestTimeout, left)));
       } catch (error) {
@@ -143,6 +142,7 @@ export class Engine {
         if (!isTransient(error) || this.clock.now() + pause >= deadline || this.#ended.signal.aborted)
           throw error;
         await sleep(this.clock, pause, this.#ended.signal, { keepAlive: true });
+        left = deadline - this.clock.now();
       }
     }
   }
@@ -226,6 +226,7 @@ export class Engine {
     } catch (error) {
       this.report(error as Error);
     }
+    this.#deadlines.stop();
   }
 
   async #drain(timeout: number): Promise<void> {

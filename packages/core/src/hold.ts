@@ -60,7 +60,7 @@ export class Hold {
     this.#grantedAt = engine.clock.now();
     this.#ownEnd = this.#grantedAt + terms.maxHold;
     this.#maxEnd = this.#ownEnd;
-    this.#confirm(grant.from ?? sent, grant.validFor ?? grant.ttl);
+    this.#confirm(grant.from ?? sent, grant.validFor ?? grant.ttl, this.#grantedAt);
     if (!terms.renew && this.#onSession) this.#leaseEnd = sent + grant.ttl;
   }
 
@@ -337,8 +337,10 @@ export class Hold {
     // An earlier request whose answer was lost may have freed it: while it was provably ours, nobody else can have.
     const ours = gone || ((retried || requests > 1) && clock.now() < valid);
     if (ours) {
-      const heldFor = clock.now() - this.#grantedAt;
-      this.#engine.emit('released', { name: this.claim.name, owner: this.claim.owner, heldFor });
+      if (this.#engine.events.wanted('released')) {
+        const heldFor = clock.now() - this.#grantedAt;
+        this.#engine.emit('released', { name: this.claim.name, owner: this.claim.owner, heldFor });
+      }
       return true;
     }
     this.#error = new LockLostError(this.claim.name, clock.now() < valid ? 'superseded' : 'expired');
@@ -375,6 +377,7 @@ export class Hold {
 
   /** What `minHold` leaves behind: counted from when the grant was known here, which is after the server made it. */
   #tail(): { readonly keepFor?: number } | undefined {
+    if (this.#minHold === 0) return undefined;
     const keepFor = this.#minHold - (this.#engine.clock.now() - this.#grantedAt);
     return keepFor > 0 ? { keepFor } : undefined;
   }
@@ -387,12 +390,11 @@ export class Hold {
   }
 
   /** The server confirmed it for `validFor` ms counted from `from`. An older confirmation never shortens a newer one. */
-  #confirm(from: number, validFor: number): void {
+  #confirm(from: number, validFor: number, now = this.#engine.clock.now()): void {
     this.#failures = 0;
     this.#lastFailure = undefined;
     this.#validFor = validFor;
     this.#validUntil = Math.max(this.#validUntil, validUntil(from, validFor));
-    const now = this.#engine.clock.now();
     // A confirmation that speaks of the past leaves less than its full life: half of what is left is soon enough.
     const pause = Math.min(this.interval * (1 - Math.random() * 0.1), (this.#validUntil - now) / 2);
     this.#renewAt = this.renew || this.#onSession ? now + pause : Infinity;

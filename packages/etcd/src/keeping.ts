@@ -120,7 +120,7 @@ export class Keeping {
 
   /** The server does not know the lease: its grants are lost, unless their keys have moved on. */
   async leaseGone(lease: Lease): Promise<void> {
-    const entries = [...this.#session.entries.values()].filter((entry) => entry.leases.has(lease));
+    const entries = this.#session.entries.values().filter((entry) => entry.leases.has(lease));
     for (const entry of entries) if (entry.abandoned) this.#session.forget(entry);
     const held = entries.filter(
       (entry) => entry.state.kind === 'held' && entry.lease === lease && !entry.abandoned,

@@ -1,4 +1,4 @@
-import type { BackendHost, Clock } from '@holdfast/core';
+import { type BackendHost, type Clock, OwnerMap } from '@holdfast/core';
 import type { ITxnRequest, ITxnResponse } from 'etcd3';
 import type { Entry } from './entry.js';
 import type { Keyspace } from './keys.js';
@@ -20,7 +20,7 @@ export class Session {
   readonly watches: Watches;
   readonly lookout: Lookout;
   /** This process's claims by owner. */
-  readonly entries = new Map<string, Entry>();
+  readonly entries = new OwnerMap<Entry>();
   /** By name, the last of this process to join the queue, for as long as it is known. */
   readonly lastQueued = new Map<string, Entry>();
   readonly #outbox: Outbox;

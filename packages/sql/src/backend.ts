@@ -9,6 +9,7 @@ import {
   type LockBackend,
   type LockState,
   MAX_DURATION,
+  OwnerMap,
   type Renewal,
   systemClock,
 } from '@holdfast/core';
@@ -35,7 +36,7 @@ export class SqlBackend implements LockBackend {
   readonly #database: SqlDatabase;
   readonly #settings: SqlSettings;
   /** Attempts that have not been answered yet, by owner: more than one where core has asked again meanwhile. */
-  readonly #flights = new Map<string, Set<Flight>>();
+  readonly #flights = new OwnerMap<Set<Flight>>();
   /** Owners of attempts whose outcome is unknown: they may yet reach the database. */
   readonly #doubtful = new Set<string>();
   #name: string;

@@ -1,4 +1,4 @@
-import type { Claim, Clock, Timer } from '@holdfast/core';
+import { type Claim, type Clock, OwnerMap, type Timer } from '@holdfast/core';
 import { FAR, LIVENESS, type LockStore, type Outlook, REFRESH, type Refusal } from './store.js';
 
 /** How often the waiters of one `Locks` ask, ms. */
@@ -28,7 +28,7 @@ export class Waitlist {
   readonly #pacing: Pacing;
   readonly #pushed: () => boolean;
   readonly #queues = new Map<string, Queue>();
-  readonly #owners = new Map<string, Waiter>();
+  readonly #owners = new OwnerMap<Waiter>();
   #asking = false;
   #alarm: { readonly due: number; readonly timer: Timer } | undefined;
   #refreshing: Timer | undefined;
@@ -113,7 +113,7 @@ export class Waitlist {
   }
 
   close(): void {
-    for (const waiter of [...this.#owners.values()]) this.forget(waiter.claim);
+    for (const waiter of this.#owners.values()) this.forget(waiter.claim);
     this.#stop();
   }
 
@@ -195,7 +195,7 @@ export class Waitlist {
 
   /** A place that has gone is joined again, at the end; one that cannot be kept is the caller's to know. */
   async #refresh(): Promise<void> {
-    const waiters = [...this.#owners.values()].filter(({ ticket }) => ticket !== undefined);
+    const waiters = this.#owners.values().filter(({ ticket }) => ticket !== undefined);
     for (let start = 0; start < waiters.length; start += BATCH) {
       const batch = waiters.slice(start, start + BATCH);
       try {

@@ -1,3 +1,4 @@
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { systemClock } from '@holdfast/core';
 import { startZooKeeper, type ZooKeeperHandle, zooKeeperRequest } from '@holdfast/testbed';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
@@ -144,6 +145,26 @@ describe('a connection', () => {
     expect(session.ready).toBe(true);
   });
 });
+
+test('a server that cuts the connection off before it has read the handshake is understood alike', async () => {
+  const port = await listening((socket) => socket.once('data', () => socket.resetAndDestroy()));
+  const backend = zookeeperBackend({ url: `zookeeper://127.0.0.1:${port}` });
+  onTestFinished(() => backend.close());
+  await expect(
+    backend.open({ clock: systemClock, commandTimeout: 200 * FACTOR, lost: () => {}, report: () => {} }),
+  ).rejects.toMatchObject({
+    code: 'BACKEND_UNAVAILABLE',
+    message: expect.stringContaining('maxClientCnxns'),
+  });
+});
+
+/** A server of no protocol, for the length of the test. */
+async function listening(onConnection: (socket: Socket) => void): Promise<number> {
+  const listener = createServer(onConnection);
+  await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => new Promise((resolve) => listener.close(() => resolve())));
+  return (listener.address() as AddressInfo).port;
+}
 
 describe('a listing', () => {
   test('that many ask for at once is asked for once', async () => {

@@ -51,6 +51,8 @@ interface Parcel {
 }
 
 const CLOSED = 'the server closed the connection';
+/** How it looks when our handshake was still on its way. */
+const CUT_OFF: ReadonlySet<string | undefined> = new Set(['ECONNRESET', 'EPIPE']);
 /** A server gives no reason. */
 const CLOSED_EARLY = `${CLOSED} before the handshake: it does not serve now, has as many connections from here as its maxClientCnxns allows, or speaks TLS, which this client does not`;
 
@@ -337,7 +339,8 @@ export class Connection {
       ConnectionManager.prototype.onSocketTimeout.call(manager),
     );
     manager.onSocketError = (error) => {
-      this.#fault ??= error;
+      const early = this.#state === 'connecting' && CUT_OFF.has((error as NodeJS.ErrnoException).code);
+      this.#fault ??= early ? new Error(CLOSED_EARLY, { cause: error }) : error;
     };
     manager.onSocketClosed = (hasError) => this.#closed(hasError);
     manager.watcherManager.emit = (event) => this.#fire(event.path);

@@ -1,4 +1,4 @@
-import type { Claim, Contended, Grant, Timer } from '@holdfast/core';
+import { type Claim, type Contended, type Grant, OwnerMap, type Timer } from '@holdfast/core';
 import { isAlone, type LastHold, type NewNode } from './alone.js';
 import { CODE, hasCode, isUnanswered } from './errors.js';
 import { encodeName, inOrder, isOwnedBy, nodePrefix, parseNode } from './names.js';
@@ -39,7 +39,7 @@ export class Places {
   /** The node whose children are the locks. */
   readonly home: string;
   readonly #parents: Parents;
-  readonly #byOwner = new Map<string, Place>();
+  readonly #byOwner = new OwnerMap<Place>();
 
   constructor(home: string, parents: Parents) {
     this.home = home;
@@ -67,7 +67,7 @@ export class Places {
   }
 
   in(session: Session): readonly Place[] {
-    return [...this.#byOwner.values()].filter((place) => place.session === session);
+    return this.#byOwner.values().filter((place) => place.session === session);
   }
 
   /** @returns false if that was done before */

@@ -279,7 +279,8 @@ class Stage {
     const times = (this.#released.get(handle.owner) ?? 0) + 1;
     this.#released.set(handle.owner, times);
     if (times > 1) throw this.#broken(`${describe(held)} was released ${times} times`);
-    if (minHold > 0) this.#tails.set(handle.name, since + minHold * 0.99 - 5);
+    if (minHold > 0 && !this.#forced.has(handle.fencingToken))
+      this.#tails.set(handle.name, since + minHold * 0.99 - 5);
   }
 
   async #letGo(held: Held): Promise<void> {

@@ -8,6 +8,7 @@ import {
   type Grant,
   type LockBackend,
   type LockState,
+  OwnerMap,
   type Renewal,
 } from '@holdfast/core';
 import { diagnose } from '../diagnose.js';
@@ -88,7 +89,7 @@ export class RedisQuorumBackend implements LockBackend {
   readonly #maxTtl: number;
   readonly #restartGrace: number;
   readonly #serverTimeout: number | undefined;
-  readonly #candidacies = new Map<string, Candidacy>();
+  readonly #candidacies = new OwnerMap<Candidacy>();
   /** Waiters by the channel of their name. */
   readonly #crowds = new Map<string, Crowd>();
   /** Channels that are listened to. */

@@ -1,0 +1,70 @@
+import { expect, it } from 'vitest';
+import { Deadlines } from './deadlines.js';
+import { ManualClock } from './testing/manual-clock.js';
+
+it('each passes in its time unless it is lifted, whatever the order in which they were set', async () => {
+  const clock = new ManualClock();
+  const deadlines = new Deadlines(clock);
+  const late: string[] = [];
+  const set = (name: string, ms: number) => deadlines.set(ms, () => late.push(name));
+  set('second', 200);
+  const lifted = set('lifted', 150);
+  set('third', 300);
+  set('first', 100);
+  await clock.advance(100);
+  expect(late).toEqual(['first']);
+  deadlines.lift(lifted);
+  deadlines.lift(lifted);
+  await clock.advance(100);
+  expect(late).toEqual(['first', 'second']);
+  set('fourth', 200);
+  await clock.advance(1000);
+  expect(late).toEqual(['first', 'second', 'third', 'fourth']);
+});
+
+it('one that is set when another passes has its own time', async () => {
+  const clock = new ManualClock();
+  const deadlines = new Deadlines(clock);
+  const late: number[] = [];
+  deadlines.set(100, () => {
+    late.push(clock.now());
+    deadlines.set(50, () => late.push(clock.now()));
+  });
+  deadlines.set(400, () => late.push(clock.now()));
+  const started = clock.now();
+  await clock.advance(1000);
+  expect(late.map((at) => at - started)).toEqual([100, 150, 400]);
+});
+
+it('nothing passes after the end, and nothing is left', async () => {
+  const clock = new ManualClock();
+  const deadlines = new Deadlines(clock);
+  const late: string[] = [];
+  const pending = deadlines.set(100, () => late.push('late'));
+  deadlines.stop();
+  deadlines.lift(pending);
+  await clock.advance(1000);
+  expect(late).toEqual([]);
+});
+
+it('a clock whose timers cannot be told to let the process go has them taken back', async () => {
+  const clock = new ManualClock();
+  const set: string[] = [];
+  const deadlines = new Deadlines({
+    now: () => clock.now(),
+    wall: () => clock.wall(),
+    uptime: () => clock.uptime(),
+    setTimer: (delay, callback) => {
+      set.push(`set ${delay}`);
+      const timer = clock.setTimer(delay, callback);
+      return {
+        cancel: () => {
+          set.push('cancel');
+          timer.cancel();
+        },
+      };
+    },
+  });
+  deadlines.lift(deadlines.set(100, () => {}));
+  expect(set).toEqual(['set 100', 'cancel']);
+});
