@@ -98,6 +98,13 @@ export interface LockBackend {
    */
   forceRelease(name: string, expected?: bigint): Promise<boolean>;
 
+  /**
+   * Whether that grant was broken by force, as far as the server remembers. Asked after a `forceRelease` whose first
+   * answer was lost. Optional: a backend whose `forceRelease`, asked again, says by itself whether it was the one that
+   * freed the lock, needs nothing here.
+   */
+  wasForced?(name: string, token: bigint): Promise<boolean>;
+
   /** Ends every timer and subscription, and closes the connections that the backend opened itself. Idempotent. */
   close(): Promise<void>;
 

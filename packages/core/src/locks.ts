@@ -1,4 +1,5 @@
 import type { Diagnosis, Grant, LockBackend } from './backend.js';
+import { Breaking } from './breaking.js';
 import { type Clock, systemClock } from './clock.js';
 import { type Duration, parseDuration } from './duration.js';
 import { Engine } from './engine.js';
@@ -271,7 +272,8 @@ class BackendLocks implements Locks {
     const stored = token === undefined ? undefined : token - this.#engine.fenceOffset;
     // No hold has it, so there is nothing to ask; some backends could not even be asked.
     if (stored !== undefined && !isToken(stored)) return false;
-    return this.#engine.persist('force release', name, () => this.#engine.backend.forceRelease(name, stored));
+    const breaking = new Breaking(this.#engine.backend, name, stored);
+    return this.#engine.persist('force release', name, () => breaking.strike());
   }
 
   async diagnose(): Promise<readonly Diagnosis[]> {

@@ -214,6 +214,11 @@ export class RedisBackend implements LockBackend {
     return (await this.#run(name, scripts.force, keys, [`${expected ?? ''}`])) === 1;
   }
 
+  async wasForced(name: string, token: bigint): Promise<boolean> {
+    const { forced } = this.#keyspace.keys(name);
+    return (await this.#run(name, scripts.peek, [forced], [])) === String(token);
+  }
+
   async close(): Promise<void> {
     this.#room?.close();
     this.#subscription?.close();

@@ -1,6 +1,6 @@
 import { type FaultProxy, type RedisHandle, redisCommand, startProxy, startRedis } from '@holdfast/testbed';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { acquire, refresh, release, renew } from './scripts.generated.js';
+import { acquire, force, refresh, release, renew } from './scripts.generated.js';
 import { admin, open, timed, until } from './test-kit.js';
 
 let server: RedisHandle;
@@ -21,7 +21,13 @@ afterEach(() => proxy.stop());
 /** Through the proxy. */
 const url = (db = 0) => `redis://${proxy.address}/${db}`;
 
-const request = { acquire: acquire.sha, release: release.sha, renew: renew.sha, refresh: refresh.sha };
+const request = {
+  acquire: acquire.sha,
+  release: release.sha,
+  renew: renew.sha,
+  refresh: refresh.sha,
+  force: force.sha,
+};
 
 const isTombstone = (member: string) => member.startsWith('! ');
 
@@ -55,6 +61,30 @@ describe('an answer that is lost', () => {
 
     expect((await b.lock('given-up').acquire({ wait: 15_000 })).isHeld()).toBe(true);
   });
+
+  it.each([false, true])(
+    'to a release by force is one all the same, and nobody else is hit (expecting: %s)',
+    async (expecting) => {
+      await using a = await open({ url: url() });
+      await using b = await open({ url: server.url });
+      await (await b.lock('warm').acquire()).release();
+      expect(await b.lock('warm').acquire()).toBeDefined();
+      expect(await b.forceRelease('warm')).toBe(true);
+      const held = await b.lock('job').acquire();
+      const queued = new Promise((resolve) => b.on('waiting', resolve));
+      const next = b.lock('job').acquire();
+      await queued;
+      const fault = proxy.dropAnswerTo(request.force);
+      const expected = expecting ? { fencingToken: held.fencingToken } : undefined;
+
+      expect(await a.forceRelease('job', expected)).toBe(true);
+
+      expect(fault.hits).toBe(1);
+      expect([await held.verify(), await (await next).verify()]).toEqual([false, true]);
+      expect(await a.forceRelease('job', { fencingToken: held.fencingToken })).toBe(false);
+      await (await next).release();
+    },
+  );
 
   it('to a renewal costs nothing: the next one renews', async () => {
     await using a = await open({ url: url() });

@@ -209,13 +209,14 @@ return false
 };
 
 export const force: Script = {
-  sha: '0b021f1469840b72653aade6ee1042e9be555cc1',
+  sha: 'eba5e92d3f1087f3f331463bfff928947c084970',
   source: `-- Frees the name whoever holds it, tail included. The queue stays, and its head is woken.
 --
 -- KEYS  1 lock   2 forced   3 queue   4 alive
 -- ARGV  1 only this token, or ''
 --
--- Returns 1 if something was freed. The mark in \`forced\` tells the holder, at its next renewal, that it was forced.
+-- Returns 1 if something was freed. The mark in \`forced\` tells the holder, at its next renewal, that it was forced, and
+-- whoever asks again after a lost answer.
 
 -- Shared by the scripts that touch a queue.
 --
@@ -283,7 +284,7 @@ if ARGV[1] ~= '' and ARGV[1] ~= token then
   return 0
 end
 
-redis.call('SET', KEYS[2], token, 'PX', math.max(redis.call('PTTL', KEYS[1]), 1))
+redis.call('SET', KEYS[2], token, 'PX', math.max(redis.call('PTTL', KEYS[1]), 10000))
 redis.call('DEL', KEYS[1])
 
 local time = redis.call('TIME')
@@ -493,7 +494,7 @@ return string.format('%.0f', fence)
 };
 
 export const quorumForce: Script = {
-  sha: '88bbec64eaa085aa6bb7bb86942426b51831b9ff',
+  sha: '7b3fa041503d007044b83420cdc03765e0973174',
   source: `-- Frees the name on one server, whoever holds it.
 --
 -- KEYS  1 lock   2 forced
@@ -528,7 +529,7 @@ local _, _, token = parse(lock)
 if ARGV[1] ~= '' and ARGV[1] ~= token then
   return 0
 end
-redis.call('SET', KEYS[2], token, 'PX', math.max(redis.call('PTTL', KEYS[1]), 1))
+redis.call('SET', KEYS[2], token, 'PX', math.max(redis.call('PTTL', KEYS[1]), 10000))
 redis.call('DEL', KEYS[1])
 redis.call('PUBLISH', ARGV[2], '0')
 return 1

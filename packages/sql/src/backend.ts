@@ -150,6 +150,11 @@ export class SqlBackend implements LockBackend {
     return freed;
   }
 
+  wasForced(name: string, token: bigint): Promise<boolean> {
+    this.#opened();
+    return this.#database.store.wasForced(name, token);
+  }
+
   diagnose(): Promise<readonly Diagnosis[]> {
     this.#opened();
     return this.#database.store.diagnose();

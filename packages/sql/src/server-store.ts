@@ -255,6 +255,12 @@ export class ServerStore<C extends object> implements LockStore {
     return { freed, ...(next === undefined ? {} : { next }) };
   }
 
+  async wasForced(name: string, fencingToken: bigint): Promise<boolean> {
+    const grant = { key: this.#key(name), owner: '', fencingToken, ttl: 0 };
+    const [forced] = await this.#ask((c, d) => d.wasForced(c, [grant]));
+    return forced === true;
+  }
+
   adopt(grant: Grant, newOwner: string): Promise<boolean> {
     return this.#ask((c, d) => d.adopt(c, this.#keyed(grant), newOwner));
   }

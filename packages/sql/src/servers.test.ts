@@ -87,6 +87,25 @@ describe.each(SERVERS)('on $name', ({ name, start }) => {
       expect(times[10]).toBeLessThan((times.at(-1) as number) / 2);
     });
 
+    it.each([0, 1, 2])(
+      'answer %i of a release by force can be lost: one grant is broken, and one only',
+      async (nth) => {
+        const [direct, lossy] = [
+          await locksAt(database.url),
+          await locksAt(proxy.url, { pool: 1 } as SqlOptions),
+        ];
+        const held = await direct.lock('job').acquire();
+        const queued = new Promise((resolve) => direct.on('waiting', resolve));
+        const next = direct.lock('job').acquire();
+        await queued;
+        let requests = 0;
+        proxy.dropAnswerTo(() => requests++ === nth);
+        expect(await lossy.forceRelease('job')).toBe(true);
+        expect([await held.verify(), await (await next).verify()]).toEqual([false, true]);
+        await (await next).release();
+      },
+    );
+
     // An acquisition that waits its turn sends some six statements from its first attempt to its release.
     it.each([0, 1, 2, 3, 4, 5, 6])(
       'answer %i of an acquisition can be lost: it is had once, and nothing stays',

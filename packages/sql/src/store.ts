@@ -25,6 +25,8 @@ export interface LockStore {
   inspect(name: string): Promise<LockState>;
   list(prefix: string): AsyncIterable<LockState>;
   forceRelease(name: string, expected: bigint | undefined): Promise<Freed>;
+  /** Whether the last grant that was broken by force was this one. */
+  wasForced(name: string, token: bigint): Promise<boolean>;
   /** Keeps the places of these claims alive and answers the owners whose place is still there. */
   refresh(claims: readonly Claim[]): Promise<ReadonlySet<string>>;
   /** How things stand for each of these places, in order. Reads only. */

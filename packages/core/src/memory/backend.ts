@@ -207,9 +207,15 @@ class MemoryBackend implements LockBackend {
     if (entry === undefined || holder === undefined) return false;
     if (expected !== undefined && holder.token !== expected) return false;
     entry.holder = undefined;
+    store.forced = { key: this.#key(name), token: holder.token };
     store.settle(entry);
     holder.lost?.('forced');
     return true;
+  }
+
+  async wasForced(name: string, token: bigint): Promise<boolean> {
+    const { forced } = this.#opened();
+    return forced?.key === this.#key(name) && forced.token === token;
   }
 
   async close(): Promise<void> {

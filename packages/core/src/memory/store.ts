@@ -40,6 +40,8 @@ export const GRACE = 5000;
 export class MemoryStore {
   readonly clock: Clock;
   readonly entries = new Map<string, Entry>();
+  /** The grant that was broken by force last. */
+  forced: { readonly key: string; readonly token: bigint } | undefined;
   #lastToken = 0n;
   #sweep: { readonly at: number; readonly timer: Timer } | undefined;
 

@@ -293,6 +293,14 @@ export class RedisQuorumBackend implements LockBackend {
     return poll(answers, (tally) => this.#verdict(tally, (answer) => answer === 1, name));
   }
 
+  async wasForced(name: string, token: bigint): Promise<boolean> {
+    const answers = this.#servers.map((_, index) => this.#run(index, name, scripts.peek, ['forced'], []));
+    return poll(answers, (tally) => {
+      if (count(tally, (forced) => forced === String(token)) > 0) return true;
+      return tally.open > 0 ? undefined : false;
+    });
+  }
+
   async close(): Promise<void> {
     this.#ping?.cancel();
     for (const crowd of this.#crowds.values()) crowd.close();
@@ -564,14 +572,7 @@ export class RedisQuorumBackend implements LockBackend {
   }
 
   async #whyLost({ claim, fencingToken }: Grant): Promise<'forced' | 'superseded'> {
-    const answers = this.#servers.map((_, index) =>
-      this.#run(index, claim.name, scripts.peek, ['forced'], []),
-    );
-    const forced = await poll(answers, (tally) => {
-      if (count(tally, (token) => token === String(fencingToken)) > 0) return true;
-      return tally.open > 0 ? undefined : false;
-    });
-    return forced ? 'forced' : 'superseded';
+    return (await this.wasForced(claim.name, fencingToken)) ? 'forced' : 'superseded';
   }
 
   /** The copy that a majority has; 'free' when there can be none. */

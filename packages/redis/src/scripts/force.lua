@@ -3,7 +3,8 @@
 -- KEYS  1 lock   2 forced   3 queue   4 alive
 -- ARGV  1 only this token, or ''
 --
--- Returns 1 if something was freed. The mark in `forced` tells the holder, at its next renewal, that it was forced.
+-- Returns 1 if something was freed. The mark in `forced` tells the holder, at its next renewal, that it was forced, and
+-- whoever asks again after a lost answer.
 
 -- @include _queue.lua
 
@@ -16,7 +17,7 @@ if ARGV[1] ~= '' and ARGV[1] ~= token then
   return 0
 end
 
-redis.call('SET', KEYS[2], token, 'PX', math.max(redis.call('PTTL', KEYS[1]), 1))
+redis.call('SET', KEYS[2], token, 'PX', math.max(redis.call('PTTL', KEYS[1]), 10000))
 redis.call('DEL', KEYS[1])
 
 local time = redis.call('TIME')

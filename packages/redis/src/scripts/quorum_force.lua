@@ -15,7 +15,7 @@ local _, _, token = parse(lock)
 if ARGV[1] ~= '' and ARGV[1] ~= token then
   return 0
 end
-redis.call('SET', KEYS[2], token, 'PX', math.max(redis.call('PTTL', KEYS[1]), 1))
+redis.call('SET', KEYS[2], token, 'PX', math.max(redis.call('PTTL', KEYS[1]), 10000))
 redis.call('DEL', KEYS[1])
 redis.call('PUBLISH', ARGV[2], '0')
 return 1

@@ -155,6 +155,11 @@ export class SqliteStore implements LockStore {
     }
   }
 
+  wasForced(name: string, token: bigint): Promise<boolean> {
+    const row = { id: this.#id(name), fence: token };
+    return this.#read((sql) => sql.row(this.#sql.wasForced, row) !== undefined);
+  }
+
   forceRelease(name: string, expected: bigint | undefined): Promise<Freed> {
     return this.#write((sql, time) => {
       const id = this.#id(name);
