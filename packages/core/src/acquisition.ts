@@ -113,14 +113,16 @@ export class Acquisition {
   }
 
   async #loop(): Promise<Hold | null> {
-    for (let failures = 0; ; ) {
-      const sent = this.#engine.clock.now();
+    let sent = this.#started;
+    for (let failures = 0; ; sent = this.#engine.clock.now()) {
       try {
         const answer = await this.#attempt(sent);
+        const answered = this.#engine.clock.now();
         failures = 0;
-        this.#lastAnswerAt = this.#engine.clock.now();
+        this.#lastAnswerAt = answered;
         this.#lastError = undefined;
-        const hold = 'fencingToken' in answer ? this.#granted(answer, sent) : await this.#contended(answer);
+        const hold =
+          'fencingToken' in answer ? this.#granted(answer, sent, answered) : await this.#contended(answer);
         if (hold !== undefined) return hold;
       } catch (error) {
         if (this.#stopped) return this.#giveUp();
@@ -142,10 +144,10 @@ export class Acquisition {
   }
 
   /** A hold, unless it comes too late for the caller or for its own validity. */
-  #granted(grant: Grant, sent: number): Hold | undefined {
+  #granted(grant: Grant, sent: number, now: number): Hold | undefined {
     if (this.#stopped) return undefined;
-    const hold = new Hold(this.#engine, grant, sent, this.#request);
-    if (!hold.isHeld()) {
+    const hold = new Hold(this.#engine, grant, { sent, now }, this.#request);
+    if (hold.endsAt <= now) {
       // Its time went by on the way. The claim is given back, and the next attempt must be another claim.
       this.#giveUp();
       this.#claim = this.#freshClaim();
@@ -156,7 +158,7 @@ export class Acquisition {
         { lockName: this.#name },
       );
     }
-    hold.start();
+    hold.start(now);
     const { owner } = grant.claim;
     if (this.#engine.events.wanted('acquired')) {
       const waited = this.#engine.clock.now() - this.#started;

@@ -50,14 +50,19 @@ export class Hold {
   #handles = 0;
 
   /**
-   * @param sent when the answered request was sent
+   * @param at when the answered request was sent, and what time it is
    */
-  constructor(engine: Engine, grant: Grant, sent: number, terms: HoldTerms) {
+  constructor(
+    engine: Engine,
+    grant: Grant,
+    { sent, now }: { readonly sent: number; readonly now: number },
+    terms: HoldTerms,
+  ) {
     this.#engine = engine;
     this.#grant = grant;
     this.renew = terms.renew;
     this.#minHold = terms.minHold;
-    this.#grantedAt = engine.clock.now();
+    this.#grantedAt = now;
     this.#ownEnd = this.#grantedAt + terms.maxHold;
     this.#maxEnd = this.#ownEnd;
     this.#confirm(grant.from ?? sent, grant.validFor ?? grant.ttl, this.#grantedAt);
@@ -65,9 +70,9 @@ export class Hold {
   }
 
   /** Puts it under the watchdog, once validity has been checked. */
-  start(): void {
+  start(now: number): void {
     this.#engine.holds.set(this.claim.owner, this);
-    this.#engine.watchdog.reschedule(this);
+    this.#engine.watchdog.reschedule(this, now);
   }
 
   get claim(): Claim {

@@ -85,7 +85,7 @@ export class Lock implements DistributedLock {
   }
 
   async acquire(options?: AcquireOptions): Promise<LockHandle> {
-    return await this.#acquire(resolveRequest(options, this.#defaults));
+    return granted(await this.#take(resolveRequest(options, this.#defaults), 'wait'));
   }
 
   async tryAcquire(options?: Omit<AcquireOptions, 'wait'>): Promise<LockHandle | null> {
@@ -95,7 +95,7 @@ export class Lock implements DistributedLock {
   async run<T>(work: (hold: LockHandle) => T | Promise<T>, options?: AcquireOptions): Promise<T> {
     checkWork(work);
     const request = resolveRequest(options, this.#defaults);
-    return this.#runInside(await this.#acquire(request), request, work);
+    return this.#runInside(granted(await this.#take(request, 'wait')), request, work);
   }
 
   async tryRun<T>(
@@ -111,13 +111,6 @@ export class Lock implements DistributedLock {
 
   #asTry(options: Omit<AcquireOptions, 'wait'> | undefined): Request {
     return { ...resolveRequest(options, this.#defaults), wait: 0 };
-  }
-
-  async #acquire(request: Request): Promise<Handle> {
-    const handle = await this.#take(request, 'wait');
-    // A refused acquisition that waits rejects; only a try is told with null.
-    if (handle === null) throw new Error('an acquisition that waits ended without an answer');
-    return handle;
   }
 
   async #take(request: Request, refusal: Refusal): Promise<Handle | null> {
@@ -185,6 +178,12 @@ export class Lock implements DistributedLock {
       new LockLostError(this.name, 'superseded', { detail: 'it was gone at release' })
     );
   }
+}
+
+/** A refused acquisition that waits rejects; only a try is told with null. */
+function granted(handle: Handle | null): Handle {
+  if (handle === null) throw new Error('an acquisition that waits ended without an answer');
+  return handle;
 }
 
 /** Before anything is sent: a lock is not taken for work that cannot be done. */

@@ -223,8 +223,9 @@ class BackendLocks implements Locks {
         throw new LockLostError(name, 'superseded', { detail: 'it has gone, or somebody else adopted it' });
       }
       engine.assertOpen(name);
-      const hold = new Hold(engine, adopted, sent, terms);
-      hold.start();
+      const now = engine.clock.now();
+      const hold = new Hold(engine, adopted, { sent, now }, terms);
+      hold.start(now);
       hold.expire();
       if (hold.lostError !== undefined) throw hold.lostError;
       engine.emit('acquired', { name, owner, fencingToken: hold.fencingToken, waited: 0 });

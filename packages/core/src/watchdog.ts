@@ -23,8 +23,8 @@ export class Watchdog {
   }
 
   /** The hold has just begun, or its times have changed: the alarm may have to come earlier. */
-  reschedule(hold: Hold): void {
-    if (hold.state === 'held') this.#alarmBy(nextLook(hold, this.#engine.clock.now()));
+  reschedule(hold: Hold, now = this.#engine.clock.now()): void {
+    if (hold.state === 'held') this.#alarmBy(nextLook(hold, now));
   }
 
   stop(): void {

@@ -135,8 +135,9 @@ export class RedisBackend implements LockBackend {
         else if (!candidate.unsettled) room.remove(candidate);
         return contended;
       },
-      (error: BackendError) => {
+      (failure: unknown) => {
         candidate.pending--;
+        const error = toBackendError(failure, { lockName: name });
         // A reply is an outcome; without one the attempt may still be executed.
         if (!isReply(error.cause)) candidate.unanswered = true;
         throw error;
@@ -170,10 +171,14 @@ export class RedisBackend implements LockBackend {
     const args: (string | number)[] = [owner, candidate?.place ?? this.#placeOf(claim)];
     if (candidate?.unsettled) args.push(Math.ceil(keepFor), TOMBSTONE);
     else if (keepFor > 0) args.push(Math.ceil(keepFor));
-    return this.#run(name, scripts.release, [keys.lock, keys.fence, keys.queue, keys.alive], args).then(
+    const lockKeys = [keys.lock, keys.fence, keys.queue, keys.alive];
+    return this.#opened.run(scripts.release, lockKeys, args).then(
       (reply) => {
         if (candidate !== undefined) room.remove(candidate);
         return reply === 1;
+      },
+      (failure: unknown) => {
+        throw toBackendError(failure, { lockName: name });
       },
     );
   }
@@ -182,13 +187,13 @@ export class RedisBackend implements LockBackend {
     const { claim, fencingToken, ttl } = grant;
     const { lock } = this.#keyspace.keys(claim.name);
     const adopted = { ...claim, owner: newOwner };
-    const reply = await this.#write(
-      claim.name,
-      scripts.adopt,
-      [lock],
-      [mark(claim.owner, fencingToken), mark(newOwner, fencingToken), ttl],
-    );
-    return reply === 1 ? { claim: adopted, fencingToken, ttl } : undefined;
+    const args = [mark(claim.owner, fencingToken), mark(newOwner, fencingToken), ttl];
+    try {
+      const reply = await this.#write(claim.name, scripts.adopt, [lock], args);
+      return reply === 1 ? { claim: adopted, fencingToken, ttl } : undefined;
+    } catch (error) {
+      throw toBackendError(error, { lockName: claim.name });
+    }
   }
 
   async inspect(name: string): Promise<LockState> {
@@ -297,19 +302,17 @@ export class RedisBackend implements LockBackend {
     this.#subscription?.call('ping', []).catch(() => undefined);
   }
 
-  /** Runs a script whose effect a client will rely on: with `minReplicas` it counts once enough replicas have it. */
+  /**
+   * Runs a script whose effect a client will rely on: with `minReplicas` it counts once enough replicas have it. Rejects
+   * with what the client says.
+   */
   #write(name: string, script: Script, keys: readonly string[], args: Arguments): Promise<unknown> {
     const confirmation = this.#confirmation;
-    if (confirmation === undefined) return this.#run(name, script, keys, args);
-    return this.#opened.runConfirmed(script, keys, args, confirmation).then(
-      ({ reply, replicas }) => {
-        if (replicas >= confirmation.replicas) return reply;
-        throw unconfirmed(name, replicas, confirmation);
-      },
-      (error: unknown) => {
-        throw toBackendError(error, { lockName: name });
-      },
-    );
+    if (confirmation === undefined) return this.#opened.run(script, keys, args);
+    return this.#opened.runConfirmed(script, keys, args, confirmation).then(({ reply, replicas }) => {
+      if (replicas >= confirmation.replicas) return reply;
+      throw unconfirmed(name, replicas, confirmation);
+    });
   }
 
   #run(name: string, script: Script, keys: readonly string[], args: Arguments): Promise<unknown> {

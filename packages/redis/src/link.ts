@@ -46,6 +46,9 @@ interface Waiting {
   timer: Timer;
 }
 
+/** Commands of one tick that leave together. */
+const BUNDLE = 16;
+
 const FIRST_PAUSE = 50;
 const LONGEST_PAUSE = 2000;
 
@@ -83,7 +86,8 @@ export class Link {
   /** When the present silence began: the last answer, or the send that ended an idle time. */
   #silentSince = 0;
   #watch: Timer | undefined;
-  #corked = false;
+  /** Commands that wait for the end of the tick; undefined while the socket is not corked. */
+  #corked: number | undefined;
   /** Scripts that a server has forgotten and is being told again, by hash. */
   readonly #teaching = new Map<string, Promise<unknown>>();
   /** Connections in a row that were told READONLY. */
@@ -238,16 +242,22 @@ export class Link {
   }
 
   /**
-   * What is sent in one tick leaves in one write: many callers at once cost one system call. A caller that is alone
-   * does not wait for the end of the tick.
+   * What is sent in one tick leaves in few writes: many callers at once cost one system call for each bundle, and the
+   * server works on the first while the others are made. A caller that is alone does not wait for the end of the tick.
    */
   #cork(client: Client): void {
     const { stream } = client;
-    if (this.#corked || stream?.cork === undefined) return;
-    this.#corked = true;
+    if (stream?.cork === undefined) return;
+    if (this.#corked !== undefined) {
+      if (++this.#corked % BUNDLE !== 0) return;
+      stream.uncork?.();
+      stream.cork();
+      return;
+    }
+    this.#corked = 0;
     stream.cork();
     process.nextTick(() => {
-      this.#corked = false;
+      this.#corked = undefined;
       stream.uncork?.();
     });
   }
@@ -332,7 +342,7 @@ export class Link {
     this.#understands = true;
     this.#failures = 0;
     this.#unanswered = 0;
-    this.#corked = false;
+    this.#corked = undefined;
     this.#teaching.clear();
     for (const waiting of [...this.#waiting]) waiting.resolve(client);
     this.#options.onReady?.();
