@@ -1,5 +1,6 @@
 import type { Claim } from '@holdfast/core';
 import type { KeyRange } from './keys.js';
+import type { Label } from './labels.js';
 import type { Lease } from './leases.js';
 import type { ClaimValue, StoredClaim } from './stored.js';
 
@@ -25,6 +26,8 @@ export class Entry {
   claim: Claim;
   readonly key: Buffer;
   readonly range: KeyRange;
+  /** What its key is called after, until it is given back. A claim that was made elsewhere has none of ours. */
+  label: Label | undefined;
   state: EntryState = { kind: 'unknown' };
   /** Revision of the last write of ours that was answered. */
   mod = 0n;
@@ -38,16 +41,19 @@ export class Entry {
   readonly leases = new Set<Lease>();
   /** Leases on which a lost request may yet make the key, after it was deleted. */
   readonly strays = new Set<Lease>();
+  /** An answer said that its key has gone, or was not made. */
+  keyGone = false;
   /** It was serialized: it must outlive this process. */
   detaching = false;
   /** Giving it back failed: when its lease has gone there is nothing left to give back. */
   abandoned = false;
   #last: Promise<unknown> = Promise.resolve();
 
-  constructor(claim: Claim, key: Buffer, range: KeyRange) {
+  constructor(claim: Claim, key: Buffer, range: KeyRange, label?: Label) {
     this.claim = claim;
     this.key = key;
     this.range = range;
+    this.label = label;
   }
 
   /** Operations on one claim follow one another: core may ask again while an unanswered request is still under way. */

@@ -52,6 +52,27 @@ describe('a lost answer', () => {
     expect(await hold.release()).toBe(true);
   });
 
+  it('to an acquisition keeps the key of that claim from the next; else a lock that is taken again has the same', async () => {
+    await using a = await open({ hosts: proxy.address });
+    const name = fresh();
+    const keyOfNext = async (): Promise<string> => {
+      const hold = await a.locks.lock(name).acquire({ wait: '5s' });
+      const keys = await admin.keys(`holdfast/${name}/`);
+      expect(keys).toHaveLength(1);
+      expect(await hold.release()).toBe(true);
+      return String(keys[0]);
+    };
+    const before = [await keyOfNext(), await keyOfNext(), await keyOfNext()];
+    const fault = proxy.dropAnswerTo(name, { answer: http2Answer });
+    const doubtful = await keyOfNext();
+    expect(fault.hits).toBe(1);
+    const after = [await keyOfNext(), await keyOfNext()];
+    expect(new Set(before).size).toBe(1);
+    expect(doubtful).toBe(before[0]);
+    expect(new Set(after).size).toBe(1);
+    expect(after[0]).not.toBe(doubtful);
+  });
+
   it('to an acquisition that waits leaves one place in the queue', async () => {
     await using a = await open({ hosts: server.hosts });
     await using b = await open({ hosts: proxy.address });
@@ -502,7 +523,7 @@ describe('leases', () => {
     await a.attempt(first);
     await b.attempt(second);
     const contended = (await c.attempt(third)) as Contended;
-    const watching = proxy.observe(encodeURIComponent(second.owner));
+    const watching = proxy.observe(`${encodeURIComponent(name)}/claim/`);
     const turn = c.awaitTurn(third, contended, new AbortController().signal);
     await watching.hit;
 

@@ -41,6 +41,7 @@ export class Leaving {
       const scope = entry.claim.name;
       const { value, strays } = await this.#session.transact('release a lock', removing, { scope });
       const { done, own } = transactions.outcome(value);
+      entry.keyGone = done || own === undefined;
       // An earlier try of this request may be the one that deleted it.
       if (done || (own === undefined && strays)) return held;
       last = this.#isOurs(entry, own) ? own : undefined;
@@ -98,6 +99,7 @@ export class Leaving {
   async #look(entry: Entry): Promise<StoredClaim | undefined> {
     const { value } = await this.#session.transact('release a lock', transactions.read([entry.key]));
     const own = transactions.claimsIn(value)[0]?.[0];
+    entry.keyGone = own === undefined;
     return this.#isOurs(entry, own) ? own : undefined;
   }
 

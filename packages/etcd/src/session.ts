@@ -1,7 +1,9 @@
-import { type BackendHost, type Clock, OwnerMap } from '@holdfast/core';
+import { randomUUID } from 'node:crypto';
+import { type BackendHost, type Claim, type Clock, OwnerMap } from '@holdfast/core';
 import type { ITxnRequest, ITxnResponse } from 'etcd3';
-import type { Entry } from './entry.js';
+import { Entry } from './entry.js';
 import type { Keyspace } from './keys.js';
+import { Labels } from './labels.js';
 import { type Lease, Leases } from './leases.js';
 import { Lookout } from './lookout.js';
 import { Outbox } from './outbox.js';
@@ -23,6 +25,7 @@ export class Session {
   readonly entries = new OwnerMap<Entry>();
   /** By name, the last of this process to join the queue, for as long as it is known. */
   readonly lastQueued = new Map<string, Entry>();
+  readonly #labels = new Labels(randomUUID());
   readonly #outbox: Outbox;
 
   constructor(host: BackendHost, transport: Transport, keys: Keyspace, leaseGone: (lease: Lease) => void) {
@@ -58,6 +61,15 @@ export class Session {
     return this.#outbox.send(what, transaction, timeout, scope);
   }
 
+  /** A new claim of this process, which has nothing at the server yet. */
+  enrol(claim: Claim): Entry {
+    const label = this.#labels.take(claim.name);
+    const { keys } = this;
+    const entry = new Entry(claim, keys.claim(claim.name, label.text), keys.claims(claim.name), label);
+    this.entries.set(claim.owner, entry);
+    return entry;
+  }
+
   /** Every claim on the name, the oldest first. */
   async queue(name: string): Promise<readonly StoredClaim[]> {
     const { value } = await this.transact('read a lock', queue(this.keys.claims(name)));
@@ -80,6 +92,9 @@ export class Session {
   /** Nothing of it is at the server any more, and nothing that comes late may stay. */
   forget(entry: Entry): void {
     const { owner, name } = entry.claim;
+    if (entry.label !== undefined)
+      this.#labels.giveBack(entry.label, entry.keyGone && entry.strays.size === 0);
+    entry.label = undefined;
     if (this.entries.get(owner) === entry) this.entries.delete(owner);
     if (this.lastQueued.get(name) === entry) this.lastQueued.delete(name);
     for (const lease of entry.leases) this.drop(entry, lease);

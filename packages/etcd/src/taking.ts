@@ -1,6 +1,6 @@
 import { type Claim, type Contended, type Grant, sleep, type Timer } from '@holdfast/core';
 import type { IKeyValue, ITxnRequest, ITxnResponse } from 'etcd3';
-import { Entry } from './entry.js';
+import type { Entry } from './entry.js';
 import { failureOf } from './errors.js';
 import type { Keeping } from './keeping.js';
 import type { Lease } from './leases.js';
@@ -41,7 +41,7 @@ export class Taking {
   }
 
   attempt(claim: Claim): Promise<Grant | Contended> {
-    const entry = this.#session.entries.get(claim.owner) ?? this.#enrol(claim);
+    const entry = this.#session.entries.get(claim.owner) ?? this.#session.enrol(claim);
     return entry.inTurn(async () => {
       entry.claim = claim;
       try {
@@ -73,13 +73,6 @@ export class Taking {
       revision = found.revision;
       await entry.inTurn(() => this.#leaveRetired(entry));
     }
-  }
-
-  #enrol(claim: Claim): Entry {
-    const { keys, entries } = this.#session;
-    const entry = new Entry(claim, keys.claim(claim.name, claim.owner), keys.claims(claim.name));
-    entries.set(claim.owner, entry);
-    return entry;
   }
 
   async #attempt(entry: Entry): Promise<Grant | Contended> {
@@ -149,6 +142,7 @@ export class Taking {
       case 'present':
         return this.#present(entry, entered.own, lease);
       case 'refused':
+        entry.keyGone = true;
         this.#session.forget(entry);
         return contended(entered.oldest);
       case 'queued':
@@ -192,7 +186,10 @@ export class Taking {
 
   /** An earlier request of ours arrived, though its answer did not. */
   async #present(entry: Entry, own: StoredClaim | undefined, lease: Lease): Promise<Taken> {
-    if (own === undefined) throw new Error(`the key of the owner ${entry.claim.owner} is not a claim`);
+    if (own?.owner !== entry.claim.owner) {
+      this.#session.forget(entry);
+      throw new Error(`the key of the owner ${entry.claim.owner} is not its claim`);
+    }
     entry.mod = own.mod;
     if (own.state !== 'held') return this.#turn(entry, own.token, lease);
     entry.state = { kind: 'held', token: own.token };
