@@ -70,6 +70,19 @@ export interface MutantRow {
   readonly broken: readonly string[];
 }
 
+/** A load on one backend, and what came of it. */
+export interface LoadRow {
+  readonly backend: string;
+  /** As in `--scenario`. */
+  readonly scenario: string;
+  readonly count: number;
+  readonly seed: number;
+  readonly seconds: number;
+  readonly figures: Readonly<Record<string, number | string>>;
+  /** What should not be so. */
+  readonly faults: readonly string[];
+}
+
 export interface CaseGroup {
   readonly group: string;
   readonly cases: readonly { readonly id: string; readonly what: string; readonly first?: string }[];
@@ -90,6 +103,7 @@ interface Files {
   conformance: readonly ConformanceRun[];
   chaos: readonly ChaosRow[];
   mutants: readonly MutantRow[];
+  load: readonly LoadRow[];
   cases: readonly CaseGroup[];
   bugs: readonly Bug[];
 }
@@ -100,6 +114,7 @@ const EMPTY: Files = {
   conformance: [],
   chaos: [],
   mutants: [],
+  load: [],
   cases: [],
   bugs: [],
 };

@@ -2,7 +2,7 @@
 import { Argument, Command } from 'commander';
 import { TOPOLOGIES, type Topology } from './data.js';
 import { generate } from './generate.js';
-import { recordBench, recordCapabilities, recordChaos, recordConformance } from './record.js';
+import { recordBench, recordCapabilities, recordChaos, recordConformance, recordLoad } from './record.js';
 
 const program = new Command('docs').description('Keeps the pages that follow from code and measurements.');
 
@@ -36,6 +36,14 @@ record
   .argument('<files...>')
   .action((files: string[]) => {
     recordChaos(files);
+    generate();
+  });
+record
+  .command('load')
+  .description('from reports of pnpm load --json')
+  .argument('<files...>')
+  .action((files: string[]) => {
+    recordLoad(files);
     generate();
   });
 record

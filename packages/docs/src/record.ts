@@ -21,6 +21,7 @@ import {
   type ChaosRow,
   type ConformanceRun,
   data,
+  type LoadRow,
   save,
   TOPOLOGIES,
   type Topology,
@@ -186,6 +187,20 @@ export function recordChaos(files: readonly string[]): void {
   save(
     'chaos',
     [...rows.values()].sort((a, b) => place(a) - place(b) || a.fault.localeCompare(b.fault)),
+  );
+}
+
+/** Takes what came of loads out of files that `pnpm load --json` wrote: the last run wins, whatever it says. */
+export function recordLoad(files: readonly string[]): void {
+  const rows = new Map(data('load').map((row) => [`${row.backend} ${row.scenario}`, row]));
+  for (const file of files) {
+    const runs = JSON.parse(readFileSync(file, 'utf8')) as LoadRow[];
+    for (const row of runs) rows.set(`${row.backend} ${row.scenario}`, row);
+  }
+  const place = ({ backend }: LoadRow): number => TOPOLOGIES.indexOf(backend as Topology);
+  save(
+    'load',
+    [...rows.values()].sort((a, b) => place(a) - place(b) || a.scenario.localeCompare(b.scenario)),
   );
 }
 

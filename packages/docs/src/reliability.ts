@@ -9,6 +9,7 @@ import { filesUnder, read } from './workspace.js';
 export const reliabilityBlocks: Readonly<Record<string, () => string>> = {
   matrix,
   mutants,
+  loads,
   timelines,
   cases,
   bugs,
@@ -90,6 +91,22 @@ function timelines(): string {
       return `### ${title}\n\n<div class="timeline">\n\n![Who held what when: ${backend}, ${fault}](./data/timelines/${basename(path)})\n\n</div>`;
     })
     .join('\n\n');
+}
+
+/** What came of each load, on each backend. */
+function loads(): string {
+  const rows = data('load').map(({ backend, scenario, count, seconds, seed, figures, faults }) => [
+    TITLES[backend as Topology] ?? backend,
+    `\`${scenario}\``,
+    count,
+    Object.entries(figures)
+      .map(([what, value]) => `${what} ${value}`)
+      .join('; '),
+    faults.length === 0 ? 'none' : faults.join('; '),
+    seconds,
+    seed,
+  ]);
+  return table(['backend', 'load', 'how many', 'what was seen', 'faults', 's', 'seed'], rows);
 }
 
 function suites(): string {

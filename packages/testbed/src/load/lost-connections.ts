@@ -36,6 +36,7 @@ export const lostConnections: Scenario = {
       return locks.lock(name, { ttl: TTL }).acquire({ wait: '5m' });
     });
     await Promise.all(queued);
+    const connections = wires.reduce((sum, wire) => sum + wire.connections, 0);
     const lost = performance.now();
     for (const wire of wires) wire.reset();
     const standing = await Promise.all(holds.map((hold) => hold.verify()));
@@ -50,6 +51,7 @@ export const lostConnections: Scenario = {
     return {
       figures: {
         clients,
+        connections,
         'verified after, ms': Math.round(verified - lost),
         'waiters served after, ms': Math.round(served - verified),
       },

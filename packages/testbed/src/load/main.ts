@@ -1,6 +1,6 @@
 /** `pnpm load`: loads on the backends, and what must be true after them. */
 import { randomInt } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect } from '@holdfast/core';
@@ -27,6 +27,16 @@ interface Options {
   readonly seed: number;
   readonly mutant?: string;
   readonly list?: boolean;
+  readonly json?: string;
+}
+
+/** A load on a backend, as `--json` writes it. */
+interface LoadRun extends Findings {
+  readonly backend: string;
+  readonly scenario: string;
+  readonly count: number;
+  readonly seed: number;
+  readonly seconds: number;
 }
 
 const program = new Command('load')
@@ -36,6 +46,7 @@ const program = new Command('load')
   .option('--count <number>', 'how much (default: as the scenario says)', number)
   .option('--seed <number>', 'repeats the choices of a run', number, randomInt(2 ** 31))
   .option('--mutant <name>', 'spoils the backend in this process: a file of src/chaos/mutants')
+  .option('--json <file>', 'writes what came of it there')
   .option('--list', 'lists backends and scenarios');
 
 // Locks that are held keep no process alive, and there are moments in which there is nothing else.
@@ -43,7 +54,7 @@ const alive = setInterval(() => undefined, 2 ** 30);
 process.exitCode = await main(program.parse().opts<Options>());
 clearInterval(alive);
 
-async function main({ backend, scenario, count, seed, mutant, list }: Options): Promise<number> {
+async function main({ backend, scenario, count, seed, mutant, list, json }: Options): Promise<number> {
   const targets = chosen('backend', backend, TARGETS);
   const scenarios = chosen('scenario', scenario, SCENARIOS);
   if (list === true) {
@@ -52,7 +63,7 @@ async function main({ backend, scenario, count, seed, mutant, list }: Options): 
     return 0;
   }
   console.log(`seed ${seed}`);
-  let failed = 0;
+  const runs: LoadRun[] = [];
   for (const target of targets) {
     for (const each of scenarios) {
       const reason = each.notFor?.(target);
@@ -61,15 +72,19 @@ async function main({ backend, scenario, count, seed, mutant, list }: Options): 
         continue;
       }
       const random = new Random(seed).fork(`${target.id} ${each.id}`);
-      const { figures, faults } = await play(target, each, { count: count ?? each.count, random, mutant });
+      const started = performance.now();
+      const size = count ?? each.count;
+      const { figures, faults } = await play(target, each, { count: size, random, mutant });
+      const seconds = Math.round((performance.now() - started) / 100) / 10;
+      runs.push({ backend: target.id, scenario: each.id, count: size, seed, seconds, figures, faults });
       const told = Object.entries(figures).map(([what, value]) => `${what} ${value}`);
       console.log(`${target.id} × ${each.id}: ${faults.length === 0 ? 'pass' : 'fail'} (${told.join(', ')})`);
       for (const fault of faults.slice(0, 10)) console.log(`  ${fault}`);
       if (faults.length > 10) console.log(`  and ${faults.length - 10} more`);
-      if (faults.length > 0) failed += 1;
     }
   }
-  return failed === 0 ? 0 : 1;
+  if (json !== undefined) await writeFile(json, `${JSON.stringify(runs, null, 2)}\n`);
+  return runs.every(({ faults }) => faults.length === 0) ? 0 : 1;
 }
 
 async function play(

@@ -52,6 +52,7 @@ export const restart: Scenario = {
     return {
       figures,
       faults: [
+        ...(figures.held === 0 ? ['nothing was held any more'] : []),
         ...(contradictory > 0 ? [`${contradictory} are neither held nor told lost`] : []),
         ...(figures.lost > 0 && !mayLose
           ? [`${figures.lost} of ${count} were lost (${target.id} keeps what it had)`]
