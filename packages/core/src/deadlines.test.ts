@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import type { Clock } from './clock.js';
 import { Deadlines } from './deadlines.js';
 import { ManualClock } from './testing/manual-clock.js';
 
@@ -36,16 +37,40 @@ it('one that is set when another passes has its own time', async () => {
   expect(late.map((at) => at - started)).toEqual([100, 150, 400]);
 });
 
-it('nothing passes after the end, and nothing is left', async () => {
+it('after the end what is pending still passes in its time, and then no timer is left', async () => {
   const clock = new ManualClock();
-  const deadlines = new Deadlines(clock);
+  const deadlines = new Deadlines(keepable(clock));
   const late: string[] = [];
-  const pending = deadlines.set(100, () => late.push('late'));
+  deadlines.lift(deadlines.set(100, () => late.push('lifted')));
+  const pending = deadlines.set(200, () => late.push('lifted later'));
+  deadlines.set(300, () => late.push('late'));
+  expect(clock.timers).toBe(1);
   deadlines.stop();
   deadlines.lift(pending);
   await clock.advance(1000);
-  expect(late).toEqual([]);
+  expect([late, clock.timers]).toEqual([['late'], 0]);
+  deadlines.lift(deadlines.set(100, () => late.push('after the end')));
+  expect(clock.timers).toBe(0);
 });
+
+it('with nothing pending its timer lapses, and is gone with the end', () => {
+  const clock = new ManualClock();
+  const deadlines = new Deadlines(keepable(clock));
+  deadlines.lift(deadlines.set(100, () => {}));
+  expect(clock.timers).toBe(1);
+  deadlines.stop();
+  expect(clock.timers).toBe(0);
+});
+
+/** As Node's timers, which can be told to keep the process alive or not. */
+function keepable(clock: ManualClock): Clock {
+  return {
+    now: () => clock.now(),
+    wall: () => clock.wall(),
+    uptime: () => clock.uptime(),
+    setTimer: (delay, callback) => ({ ...clock.setTimer(delay, callback), keepAlive: () => {} }),
+  };
+}
 
 it('a clock whose timers cannot be told to let the process go has them taken back', async () => {
   const clock = new ManualClock();

@@ -18,6 +18,7 @@ export class Deadlines {
   readonly #pending: Deadline[] = [];
   /** At the earliest deadline or before. It may outlast them all: then it keeps nothing alive, and finds nothing to do. */
   #alarm: { readonly at: number; readonly timer: Timer } | undefined;
+  #stopped = false;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -44,17 +45,16 @@ export class Deadlines {
     if (this.#pending.length === 0) this.#rest();
   }
 
-  /** Whatever is pending never passes. */
+  /** No timer is left from here on but for what is pending, which passes in its time. */
   stop(): void {
-    for (const deadline of this.#pending.splice(0)) deadline.index = -1;
-    this.#alarm?.timer.cancel();
-    this.#alarm = undefined;
+    this.#stopped = true;
+    if (this.#pending.length === 0) this.#rest();
   }
 
   /** Setting the timer anew for the next call would cost more than letting it lapse. */
   #rest(): void {
     const timer = this.#alarm?.timer;
-    if (timer?.keepAlive !== undefined) {
+    if (timer?.keepAlive !== undefined && !this.#stopped) {
       timer.keepAlive(false);
       return;
     }

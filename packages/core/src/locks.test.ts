@@ -153,6 +153,18 @@ describe('events', () => {
   });
 });
 
+it('a question that is under way when it closes is answered all the same, if only by its deadline', async () => {
+  const { clock, flaky, a } = await world();
+  flaky.next('inspect', 'hang');
+  const asked = outcome(a.inspect('k'));
+  await clock.idle();
+  const closed = a.close();
+  await clock.advance(60_000);
+  await closed;
+  expect(await asked).toMatchObject({ code: 'BACKEND_UNAVAILABLE' });
+  expect(clock.timers).toBe(0);
+});
+
 it('a token that no hold can have is not asked for', async () => {
   const { a, flaky } = await world();
   await a.lock('k').acquire();
