@@ -47,6 +47,8 @@ export class Entry {
   detaching = false;
   /** Giving it back failed: when its lease has gone there is nothing left to give back. */
   abandoned = false;
+  /** How often giving it back had no answer. */
+  unanswered = 0;
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(claim: Claim, key: Buffer, range: KeyRange, label?: Label) {

@@ -73,6 +73,55 @@ describe('a lost answer', () => {
     expect(after[0]).not.toBe(doubtful);
   });
 
+  it('to a try that was asked for again: what is over by then is not gone on with', async () => {
+    await using other = await open({ hosts: server.hosts });
+    const backend = etcdBackend({ hosts: proxy.address });
+    await backend.open(host(5_000 * FACTOR));
+    const warm = claim(fresh('warm'));
+    await backend.attempt(warm);
+    await backend.release(warm);
+    const name = fresh();
+    const held = await other.locks.lock(name).acquire();
+    const trying = claim(name, { queue: false });
+    const kept = proxy.holdRequest(`${name}/claim/`);
+    const first = backend.attempt(trying);
+    await kept.hit;
+    const second = backend.attempt(trying);
+    kept.heal();
+    expect(await first).toMatchObject({ holder: { owner: held.owner } });
+    await expect(second).rejects.toMatchObject({ code: 'BACKEND_UNAVAILABLE', transient: true });
+    await held.release();
+    expect(await backend.attempt(trying)).toHaveProperty('fencingToken');
+    expect(await backend.release(trying)).toBe(true);
+    await backend.close();
+  });
+
+  it(
+    'to everything that gives a place back: it lapses, whoever else of the process waits',
+    async () => {
+      await using holder = await open({ hosts: server.hosts });
+      await using a = await open({ hosts: proxy.address });
+      const [name, elsewhere] = [fresh(), fresh()];
+      const [hold, other] = [
+        await holder.locks.lock(name).acquire(),
+        await holder.locks.lock(elsewhere).acquire(),
+      ];
+      const waiting = a.locks.lock(elsewhere).acquire();
+      await until(async () => (await holder.locks.inspect(elsewhere)).waiters.length === 1);
+      const given = claim(name);
+      const fault = proxy.dropAnswerTo(`${name}/claim`, { answer: http2Answer, times: 1_000 });
+      await expect(a.backend.attempt(given)).rejects.toThrow();
+      expect(await admin.keys(`holdfast/${name}/`)).toHaveLength(2);
+      for (let turn = 0; turn < 2; turn++) await expect(a.backend.release(given)).rejects.toThrow();
+      fault.heal();
+      await until(async () => (await admin.keys(`holdfast/${name}/`)).length === 1);
+      await other.release();
+      expect((await waiting).isHeld()).toBe(true);
+      expect(await hold.verify()).toBe(true);
+    },
+    60_000 * FACTOR,
+  );
+
   it('to an acquisition that waits leaves one place in the queue', async () => {
     await using a = await open({ hosts: server.hosts });
     await using b = await open({ hosts: proxy.address });

@@ -48,7 +48,11 @@ export class Keeping {
       grants.map(async (grant, index): Promise<Renewal> => {
         const entry = entries[index];
         if (entry === undefined) return { renewed: false };
-        return entry.inTurn(() => this.#renewal(entry, grant.ttl, sent, refreshed, found));
+        return entry.inTurn(async () =>
+          this.#session.knows(entry)
+            ? this.#renewal(entry, grant.ttl, sent, refreshed, found)
+            : { renewed: false },
+        );
       }),
     );
   }

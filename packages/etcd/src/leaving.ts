@@ -26,9 +26,15 @@ export class Leaving {
     if (entry === undefined) return false;
     return entry.inTurn(async () => {
       entry.abandoned = true;
-      const released = keepFor > 0 ? await this.#leaveTail(entry, keepFor) : await this.remove(entry);
-      this.#session.forget(entry);
-      return released;
+      try {
+        const released = keepFor > 0 ? await this.#leaveTail(entry, keepFor) : await this.remove(entry);
+        this.#session.forget(entry);
+        return released;
+      } catch (error) {
+        // One lost answer is not worth disturbing all who share its leases. Who asks a third time finds it by its owner.
+        if (keepFor === 0 && ++entry.unanswered > 1) this.#session.letLapse(entry);
+        throw error;
+      }
     });
   }
 

@@ -89,13 +89,27 @@ export class Session {
     this.leases.drop(lease, entry);
   }
 
+  /** It is this process's claim still: whoever waited for its turn with it must ask. */
+  knows(entry: Entry): boolean {
+    return this.entries.get(entry.claim.owner) === entry;
+  }
+
+  /**
+   * Nobody knows what it has at the server, and nobody could take that back. It lapses with its leases, which others that
+   * use them leave, and which are revoked then: a claim that is kept alive by others would stay for as long as they.
+   */
+  letLapse(entry: Entry): void {
+    for (const lease of entry.leases) this.leases.retire(lease);
+    this.forget(entry);
+  }
+
   /** Nothing of it is at the server any more, and nothing that comes late may stay. */
   forget(entry: Entry): void {
     const { owner, name } = entry.claim;
     if (entry.label !== undefined)
       this.#labels.giveBack(entry.label, entry.keyGone && entry.strays.size === 0);
     entry.label = undefined;
-    if (this.entries.get(owner) === entry) this.entries.delete(owner);
+    if (this.knows(entry)) this.entries.delete(owner);
     if (this.lastQueued.get(name) === entry) this.lastQueued.delete(name);
     for (const lease of entry.leases) this.drop(entry, lease);
     // A request that was sent and never answered would make the key again. Once its lease is gone it cannot.

@@ -1,4 +1,4 @@
-import { type Claim, type Contended, type Grant, sleep, type Timer } from '@holdfast/core';
+import { BackendError, type Claim, type Contended, type Grant, sleep, type Timer } from '@holdfast/core';
 import type { IKeyValue, ITxnRequest, ITxnResponse } from 'etcd3';
 import type { Entry } from './entry.js';
 import { failureOf } from './errors.js';
@@ -43,6 +43,7 @@ export class Taking {
   attempt(claim: Claim): Promise<Grant | Contended> {
     const entry = this.#session.entries.get(claim.owner) ?? this.#session.enrol(claim);
     return entry.inTurn(async () => {
+      if (!this.#session.knows(entry)) throw over(claim);
       entry.claim = claim;
       try {
         return await this.#attempt(entry);
@@ -71,7 +72,9 @@ export class Taking {
       const found = await lookout.look(sightings);
       if (!found.unchanged) return;
       revision = found.revision;
-      await entry.inTurn(() => this.#leaveRetired(entry));
+      await entry.inTurn(async () => {
+        if (this.#session.knows(entry)) await this.#leaveRetired(entry);
+      });
     }
   }
 
@@ -401,4 +404,16 @@ function positionAfter(older: readonly StoredClaim[]): number {
 
 function pauseAfter(breaks: number): number {
   return Math.min(2_000, 20 * 2 ** breaks) * (0.5 + Math.random() / 2);
+}
+
+/**
+ * An earlier request of the claim was answered while this one waited for its turn, and it was over then: its leases were
+ * given back, and its key may be another's.
+ */
+function over({ name }: Claim): BackendError {
+  return new BackendError(
+    'BACKEND_UNAVAILABLE',
+    `etcd: an earlier request for lock ${JSON.stringify(name)} has been answered meanwhile; ask again`,
+    { lockName: name },
+  );
 }
