@@ -69,6 +69,23 @@ it('a lock that changes hands while it is looked at is looked at again', async (
   expect(asked).toEqual([1n, 2n, 3n, 4n]);
 });
 
+it('a tail that shows no token: what comes after it is not hit by asking again', async () => {
+  const asked: (bigint | undefined)[] = [];
+  let after = false;
+  const backend: Partial<LockBackend> = {
+    inspect: async () => ({ name: 'k', held: true, waiters: [], ...(after ? { fencingToken: 7n } : {}) }),
+    forceRelease: async (_, expected) => {
+      asked.push(expected);
+      after = true;
+      throw new Error('the answer was lost');
+    },
+  };
+  const breaking = new Breaking(backend as LockBackend, 'k', undefined);
+  await expect(breaking.strike()).rejects.toThrow('lost');
+  expect(await breaking.strike()).toBe(true);
+  expect(asked).toEqual([undefined]);
+});
+
 it('an expected grant that has gone is not looked for', async () => {
   const { backend, asked } = changingHands(3);
   expect(await new Breaking(backend, 'k', 7n).strike()).toBe(false);

@@ -8,8 +8,8 @@ export class Breaking {
   readonly #backend: LockBackend;
   readonly #name: string;
   readonly #expected: bigint | undefined;
-  /** The grant that a request has been sent for. */
-  #aim: bigint | undefined;
+  /** What a request has been sent for: a grant, or a tail that shows no token and is nobody's. */
+  #aim: bigint | 'tail' | undefined;
   #strikes = 0;
 
   constructor(backend: LockBackend, name: string, expected: bigint | undefined) {
@@ -26,17 +26,19 @@ export class Breaking {
       const token = this.#expected ?? (await this.#present());
       // Free; or the caller has given this call up, and made another.
       if (token === undefined || strike !== this.#strikes) return false;
-      // A tail that shows no token is nobody's.
-      if (token === 'tail') return this.#backend.forceRelease(this.#name);
       this.#aim = token;
-      const freed = await this.#backend.forceRelease(this.#name, token);
+      const freed = await this.#backend.forceRelease(this.#name, token === 'tail' ? undefined : token);
       if (freed || this.#expected !== undefined || strike !== this.#strikes) return freed;
       // It has changed hands between the two requests.
       this.#aim = undefined;
     }
   }
 
-  async #strikeAgain(token: bigint): Promise<boolean> {
+  async #strikeAgain(token: bigint | 'tail'): Promise<boolean> {
+    if (token === 'tail') {
+      // Whoever holds it by now came after the tail: it has gone.
+      return (await this.#present()) !== 'tail' || this.#backend.forceRelease(this.#name);
+    }
     if (await this.#backend.forceRelease(this.#name, token)) return true;
     return (await this.#backend.wasForced?.(this.#name, token)) === true;
   }
