@@ -3,18 +3,13 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { isAlone } from './alone.js';
 import { encodeName, nodePrefix } from './names.js';
 import type { Session } from './session.js';
-import { fourLetterWord, soon, Tenant } from './test-kit.js';
+import { received, soon, Tenant } from './test-kit.js';
 
 let server: ZooKeeperHandle;
 beforeAll(async () => {
   server = await startZooKeeper();
 });
 afterAll(() => server.stop());
-
-/** Requests that the server has been sent, by everybody. */
-async function received(): Promise<number> {
-  return Number(/^Received: (\d+)/m.exec(await fourLetterWord(server.node, 'srvr'))?.[1]);
-}
 
 describe('a new node', () => {
   const session = {} as Session;
@@ -44,10 +39,10 @@ it('a lock that nobody else uses costs two requests a time', async () => {
   const lock = locks.lock('own');
   const pair = async (): Promise<void> => void (await (await lock.acquire()).release());
   for (let warm = 0; warm < 3; warm++) await pair();
-  const before = await received();
+  const before = await received(server.node);
   for (let turn = 0; turn < 100; turn++) await pair();
   // A heartbeat may come between, and both looks at the server count as one each.
-  expect((await received()) - before).toBeLessThan(220);
+  expect((await received(server.node)) - before).toBeLessThan(220);
 });
 
 it('sees who came between, as often as it likes', async () => {

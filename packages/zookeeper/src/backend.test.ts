@@ -1,9 +1,8 @@
-import { connect } from 'node:net';
 import { createLocks } from '@holdfast/core';
 import { startZooKeeper, type ZooKeeperHandle } from '@holdfast/testbed';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { zookeeperBackend } from './backend.js';
-import { connectedClient, FACTOR, rawLibrary } from './test-kit.js';
+import { connectedClient, FACTOR, rawLibrary, received } from './test-kit.js';
 
 let server: ZooKeeperHandle;
 beforeAll(async () => {
@@ -68,22 +67,13 @@ test('a client that is handed in says where, and is left alone', async () => {
   expect(stat).not.toBeNull();
 });
 
-/** Requests that the server has been sent, by everybody. */
-async function received(): Promise<number> {
-  const socket = connect(server.node.port, server.node.host);
-  socket.end('srvr');
-  let text = '';
-  for await (const chunk of socket) text += String(chunk);
-  return Number(/^Received: (\d+)/m.exec(text)?.[1]);
-}
-
 test('two thousand new names at once are granted, and given back', { timeout: 60_000 * FACTOR }, async () => {
   await using locks = await createLocks(zookeeperBackend({ url: server.url, prefix: 'burst' }));
   const names = Array.from({ length: 2000 }, (_, index) => `n${index}`);
-  const before = await received();
+  const before = await received(server.node);
   const holds = await Promise.all(names.map((name) => locks.lock(name).acquire()));
   const released = await Promise.all(holds.map((hold) => hold.release()));
   expect(released.filter((answer) => !answer)).toEqual([]);
   // The first requests meet no parent, not even that of all: each makes its own, one makes that of all.
-  expect((await received()) - before).toBeLessThan(11 * names.length);
+  expect((await received(server.node)) - before).toBeLessThan(11 * names.length);
 });

@@ -111,6 +111,11 @@ export function fourLetterWord(node: ServerNode, word: string): Promise<string> 
   });
 }
 
+/** Requests that the server has been sent, by everybody. */
+export async function received(node: ServerNode): Promise<number> {
+  return Number(/^Received: (\d+)/m.exec(await fourLetterWord(node, 'srvr'))?.[1]);
+}
+
 /** What tests use of node-zookeeper-client's public face, which has no types of its own. */
 export interface RawClient {
   once(event: 'connected', listener: () => void): void;
