@@ -3,7 +3,7 @@ import { type FaultProxy, type ServerHandle, startProxy, startRedisQuorum } from
 import { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { redisQuorumBackend } from '../module.js';
-import { quorumAcquire, quorumRenew } from '../scripts.generated.js';
+import { quorumAcquire, quorumForce, quorumRenew } from '../scripts.generated.js';
 import { admin, pause, timed, until } from '../test-kit.js';
 import type { RedisQuorumOptions } from './options.js';
 
@@ -236,6 +236,22 @@ describe('three servers', () => {
       expect(await other.lock('unknown').tryAcquire()).toBeNull();
       expect(await hold.release()).toBe(true);
       await until(async () => (await world.having('holdfast:{unknown}')).length === 0);
+    });
+
+    it('a release by force whose answers were lost is one, and breaks nobody else', async () => {
+      const [locks, other] = [await world.open(), await world.direct()];
+      // The script is known to the servers, so that the request is known by its hash.
+      await other.lock('warm').acquire();
+      expect(await other.forceRelease('warm')).toBe(true);
+      const held = await other.lock('forced').acquire();
+      const queued = new Promise((resolve) => other.on('waiting', resolve));
+      const next = other.lock('forced').acquire();
+      await queued;
+      const faults = world.proxies.map((proxy) => proxy.dropAnswerTo(quorumForce.sha));
+      expect(await locks.forceRelease('forced')).toBe(true);
+      await Promise.all(faults.map(({ hit }) => hit));
+      expect([await held.verify(), await (await next).verify()]).toEqual([false, true]);
+      expect(await (await next).release()).toBe(true);
     });
 
     it('a renewal whose answers were lost is unknown, never lost', async () => {
