@@ -11,17 +11,20 @@ export interface Deadline {
 
 /**
  * The deadlines of many short calls on one timer: one for each call would be set and taken back a hundred thousand times
- * for once that it fires. The process stays alive while any is pending.
+ * for once that it fires.
  */
 export class Deadlines {
   readonly #clock: Clock;
+  readonly #keepAlive: boolean;
   readonly #pending: Deadline[] = [];
   /** At the earliest deadline or before. It may outlast them all: then it keeps nothing alive, and finds nothing to do. */
   #alarm: { readonly at: number; readonly timer: Timer } | undefined;
   #stopped = false;
 
-  constructor(clock: Clock) {
+  /** @param options.keepAlive whether the process stays alive while any is pending: default true */
+  constructor(clock: Clock, { keepAlive = true }: { readonly keepAlive?: boolean } = {}) {
     this.#clock = clock;
+    this.#keepAlive = keepAlive;
   }
 
   /** @param onLate called once unless it is lifted within `ms`; must not throw */
@@ -29,7 +32,7 @@ export class Deadlines {
     const deadline = { at: this.#clock.now() + ms, onLate, index: this.#pending.length };
     this.#pending.push(deadline);
     this.#alarmBy(deadline.at);
-    if (deadline.index === 0) this.#alarm?.timer.keepAlive?.(true);
+    if (deadline.index === 0 && this.#keepAlive) this.#alarm?.timer.keepAlive?.(true);
     return deadline;
   }
 
@@ -54,8 +57,8 @@ export class Deadlines {
   /** Setting the timer anew for the next call would cost more than letting it lapse. */
   #rest(): void {
     const timer = this.#alarm?.timer;
-    if (timer?.keepAlive !== undefined && !this.#stopped) {
-      timer.keepAlive(false);
+    if (!this.#stopped && (!this.#keepAlive || timer?.keepAlive !== undefined)) {
+      timer?.keepAlive?.(false);
       return;
     }
     timer?.cancel();
@@ -67,7 +70,10 @@ export class Deadlines {
     this.#alarm?.timer.cancel();
     // Timers may fire a fraction of a millisecond early by the monotonic clock: round up rather than spin.
     const delay = Math.max(0, Math.ceil(at - this.#clock.now()));
-    this.#alarm = { at, timer: this.#clock.setTimer(delay, () => this.#run(), { keepAlive: true }) };
+    this.#alarm = {
+      at,
+      timer: this.#clock.setTimer(delay, () => this.#run(), { keepAlive: this.#keepAlive }),
+    };
   }
 
   #run(): void {

@@ -14,6 +14,7 @@ export { type Clock, sleep, systemClock, type Timer } from './clock.js';
 export type { BackendSection, HoldfastConfig, KnownBackend } from './config/config.js';
 export type { ConnectOptions } from './config/resolve.js';
 export { connect } from './connect.js';
+export { type Deadline, Deadlines } from './deadlines.js';
 export { type Duration, type DurationLimits, MAX_DURATION, parseDuration } from './duration.js';
 export {
   BackendError,

@@ -14,6 +14,7 @@ import {
   systemClock,
 } from '@holdfast/core';
 import { Abandoned } from './connections.js';
+import { Interest } from './interest.js';
 import type { SqlSettings } from './options.js';
 import { LIVENESS, type LockStore, REFRESH } from './store.js';
 import { Sweeper } from './sweeper.js';
@@ -89,7 +90,7 @@ export class SqlBackend implements LockBackend {
     if (claim.queue) waitlist.expect(claim);
     const flight = this.#takeOff(claim.owner);
     try {
-      const answer = await this.#database.store.attempt(claim, flight.signal);
+      const answer = await this.#database.store.attempt(claim, flight.interest);
       this.#doubtful.delete(claim.owner);
       if ('fencingToken' in answer) waitlist.forget(claim);
       return answer;
@@ -198,7 +199,8 @@ export class SqlBackend implements LockBackend {
 
 /** An attempt on its way. */
 class Flight {
-  readonly #abandon = new AbortController();
+  /** Lost when nobody wants the answer any more: what was not sent need not be. */
+  readonly interest = new Interest();
   readonly #landed: Promise<void>;
   #land: () => void = () => {};
 
@@ -208,18 +210,13 @@ class Flight {
     });
   }
 
-  /** Aborts when nobody wants the answer any more: what was not sent need not be. */
-  get signal(): AbortSignal {
-    return this.#abandon.signal;
-  }
-
   land(): void {
     this.#land();
   }
 
   /** Asks for an early end and waits for it. */
   landing(): Promise<void> {
-    this.#abandon.abort();
+    this.interest.lose();
     return this.#landed;
   }
 }

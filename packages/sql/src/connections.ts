@@ -1,4 +1,5 @@
-import { BackendError, type Clock, sleep } from '@holdfast/core';
+import { BackendError, type Clock, Deadlines, sleep } from '@holdfast/core';
+import type { Interest } from './interest.js';
 import { type Rank, Turnstile } from './turnstile.js';
 import { within } from './within.js';
 
@@ -30,8 +31,8 @@ export interface Call {
   readonly timeout: number;
   /** On the clock's `now`. */
   readonly deadline: number;
-  /** Aborts when nobody wants the answer any more. A statement that has been sent is waited for all the same. */
-  readonly signal: AbortSignal | undefined;
+  /** Lost when nobody wants the answer any more. A statement that has been sent is waited for all the same. */
+  readonly interest: Interest | undefined;
   /** Goes before what is not: a crowd that wants a lock must not stand before whoever gives it back, or keeps one. */
   readonly urgent: boolean;
   /**
@@ -52,6 +53,7 @@ export class Connections<C extends object> {
   readonly #pool: ConnectionPool<C>;
   readonly #classify: (error: unknown) => Fault;
   readonly #clock: Clock;
+  readonly #deadlines: Deadlines;
   readonly #timeout: number;
   readonly #label: string;
   readonly #unprepared: () => void;
@@ -74,15 +76,16 @@ export class Connections<C extends object> {
     this.#turnstile = new Turnstile(options.pool.most);
     this.#classify = options.classify;
     this.#clock = options.clock;
+    this.#deadlines = new Deadlines(options.clock, { keepAlive: false });
     this.#timeout = options.timeout;
     this.#label = options.label;
     this.#unprepared = options.unprepared;
   }
 
-  /** The limits of a call that begins now, however many statements it takes. With a signal it is not urgent. */
-  begin(signal?: AbortSignal, timeout = this.#timeout): Call {
+  /** The limits of a call that begins now, however many statements it takes. With an interest it is not urgent. */
+  begin(interest?: Interest, timeout = this.#timeout): Call {
     const deadline = this.#clock.now() + timeout;
-    return { deadline, timeout, signal, urgent: signal === undefined, begun: false };
+    return { deadline, timeout, interest, urgent: interest === undefined, begun: false };
   }
 
   /**
@@ -91,18 +94,19 @@ export class Connections<C extends object> {
    */
   async use<T>(work: (connection: C) => Promise<T>, call: Call = this.begin()): Promise<T> {
     for (let tries = 0; ; tries++) {
-      if (call.signal?.aborted) throw new Abandoned();
+      if (call.interest?.lost) throw new Abandoned();
       const outcome = await this.#once(work, call);
       if (outcome.kind === 'done') return outcome.value;
       if (outcome.kind === 'failed') throw outcome.error;
       if (this.#clock.now() >= call.deadline)
         throw this.#late('stayed busy with conflicting transactions', call);
       if (outcome.kind === 'unprepared') this.#unprepared();
-      else await sleep(this.#clock, Math.random() * Math.min(5 * 2 ** tries, 200), call.signal);
+      else await sleep(this.#clock, Math.random() * Math.min(5 * 2 ** tries, 200), call.interest?.signal);
     }
   }
 
   close(): Promise<void> {
+    this.#deadlines.stop();
     return this.#pool.close();
   }
 
@@ -182,7 +186,7 @@ export class Connections<C extends object> {
   }
 
   #within<T>(deadline: number, promise: Promise<T>, what: string): Promise<T> {
-    return within({ clock: this.#clock, deadline }, promise, () => new Late(what));
+    return within(this.#deadlines, deadline - this.#clock.now(), promise, () => new Late(what));
   }
 }
 

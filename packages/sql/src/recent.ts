@@ -1,21 +1,21 @@
-/** Remembers so many names, those that were used last. */
-export class Recent {
+/** Remembers something of so many names, those that were set last. */
+export class Recent<T> {
   readonly #most: number;
-  readonly #names = new Set<string>();
+  readonly #names = new Map<string, T>();
 
   constructor(most: number) {
     this.#most = most;
   }
 
-  has(name: string): boolean {
-    return this.#names.has(name);
+  get(name: string): T | undefined {
+    return this.#names.get(name);
   }
 
-  add(name: string): void {
+  set(name: string, value: T): void {
     this.#names.delete(name);
-    this.#names.add(name);
+    this.#names.set(name, value);
     if (this.#names.size <= this.#most) return;
-    for (const oldest of this.#names) {
+    for (const oldest of this.#names.keys()) {
       this.#names.delete(oldest);
       return;
     }

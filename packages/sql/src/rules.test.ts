@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from '@holdfast/core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, it } from 'vitest';
-import { CLOCK_RULE, LATE_RULES, RULES, type Stage } from './rules.js';
+import { CLOCK_RULE, RULES, SERVER_RULES, type Stage } from './rules.js';
 import { DATABASES, openStore, type TestDatabase, tenant } from './test-kit.js';
 
 describe.each(DATABASES)('on $name', ({ name, start }) => {
@@ -33,6 +33,6 @@ describe.each(DATABASES)('on $name', ({ name, start }) => {
     await CLOCK_RULE({ ...stage, b: await openStore(stage.url, stage.prefix, { clock }) });
   });
 
-  const rules = name === 'sqlite' ? RULES : { ...RULES, ...LATE_RULES };
+  const rules = name === 'sqlite' ? RULES : { ...RULES, ...SERVER_RULES };
   for (const [rule, story] of Object.entries(rules)) it(rule, () => story(stage));
 });

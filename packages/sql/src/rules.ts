@@ -5,7 +5,7 @@
 import { expect } from 'vitest';
 import { keyOf } from './key.js';
 import type { LockStore } from './store.js';
-import { claimOf, isGrant, never, withRows } from './test-kit.js';
+import { always, claimOf, isGrant, withRows } from './test-kit.js';
 
 /** What a story has to tell with. */
 export interface Stage {
@@ -21,13 +21,13 @@ export type Story = (stage: Stage) => Promise<void>;
 const give = { keepFor: 0, late: false };
 
 async function grant(store: LockStore, owner: string, more: object = {}) {
-  const answer = await store.attempt(claimOf(owner, more), never);
+  const answer = await store.attempt(claimOf(owner, more), always);
   if (!isGrant(answer)) throw new Error(`${owner} was refused: ${JSON.stringify(answer)}`);
   return answer;
 }
 
 async function refuse(store: LockStore, owner: string, more: object = {}) {
-  const answer = await store.attempt(claimOf(owner, more), never);
+  const answer = await store.attempt(claimOf(owner, more), always);
   if (isGrant(answer)) throw new Error(`${owner} was granted the lock`);
   return answer;
 }
@@ -340,8 +340,8 @@ export const CLOCK_RULE: Story = async ({ a, b }) => {
   await refuse(a, 'C');
 };
 
-/** For stores whose statements may reach the server after their caller has gone. */
-export const LATE_RULES: Readonly<Record<string, Story>> = {
+/** For stores whose statements go one by one, and may reach the server after their caller has gone, or not at all. */
+export const SERVER_RULES: Readonly<Record<string, Story>> = {
   async 'an attempt that arrives after its release finds the claim gone'({ a, b }) {
     await a.release(claimOf('A'), { keepFor: 0, late: true });
     await refuse(a, 'A', { queue: false });
@@ -358,6 +358,16 @@ export const LATE_RULES: Readonly<Record<string, Story>> = {
     await refuse(a, 'B', { queue: false });
     expect((await b.inspect('job')).held).toBe(false);
     await grant(b, 'C');
+  },
+
+  async 'asking again completes a place that was cut off before the row was marked'(stage) {
+    const { a, b } = stage;
+    await grant(a, 'A');
+    await refuse(b, 'B');
+    await tamper(stage, 'locks', { queued: 0 });
+    await refuse(b, 'B');
+    expect(await a.release(claimOf('A'), give)).toEqual({ freed: true, next: 'B' });
+    await refuse(a, 'T', { queue: false });
   },
 
   async 'a late release of a holder frees the lock, and of a waiter hands its turn on'({ a, b }) {

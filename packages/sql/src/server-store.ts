@@ -1,7 +1,8 @@
 import type { Claim, Clock, Diagnosis, Grant, LockState, Renewal } from '@holdfast/core';
 import { Batches } from './batches.js';
 import type { Connections } from './connections.js';
-import { keyOf } from './key.js';
+import type { Interest } from './interest.js';
+import { Keys } from './key.js';
 import { Places } from './places.js';
 import type { Freed, LockStore, Outlook, Place, Refusal, StoreFacts, StoreSession } from './store.js';
 
@@ -144,6 +145,7 @@ const OPENING = 5000;
 /** Locks on a database server: the order of statements that makes them right, the same for every dialect. */
 export class ServerStore<C extends object> implements LockStore {
   readonly #options: ServerStoreOptions<C>;
+  readonly #keys: Keys;
   readonly #places = new Places();
   #open: (ServerParts<C> & { readonly clock: Clock; readonly late: number }) | undefined;
   readonly #buried = new Set<() => void>();
@@ -159,6 +161,7 @@ export class ServerStore<C extends object> implements LockStore {
 
   constructor(options: ServerStoreOptions<C>) {
     this.#options = options;
+    this.#keys = new Keys(options.prefix);
   }
 
   get pushes(): boolean {
@@ -193,23 +196,27 @@ export class ServerStore<C extends object> implements LockStore {
    * Take; enqueue; take again, since the lock may have been freed in between by somebody who saw no waiter. Where others
    * of this instance wait already, the first take would be refused, and is left out.
    */
-  async attempt(claim: Claim, signal: AbortSignal): Promise<Grant | Refusal> {
+  async attempt(claim: Claim, interest: Interest): Promise<Grant | Refusal> {
     const key = this.#key(claim.name);
     const { owner } = claim;
-    const ask = this.#asker(signal);
-    const placed = this.#places.has(owner);
+    const ask = this.#asker(interest);
+    const known = this.#places.get(owner);
+    const placed = known !== undefined;
     if (placed || !claim.queue || !this.#places.crowded(claim.name)) {
-      const first = await ask((c, d) => d.take(c, key, claim, { placed }));
+      const first = await ask((c, d) => d.take(c, key, claim, { placed, ...known }));
       if (first.granted) return this.#granted(claim, first.fencingToken);
       if (!claim.queue || placed) {
         const refusal = first.refusal ?? (await ask((c, d) => d.refusal(c, key, owner)));
-        if (!claim.queue || refusal.ticket !== undefined) return refusal;
+        // A place with another ticket than the row was marked with is not complete yet: an earlier try was cut off.
+        if (!claim.queue || (refusal.ticket !== undefined && refusal.ticket === known?.ticket))
+          return refusal;
       }
     }
-    this.#places.add(owner, claim.name);
+    const place = this.#places.add(owner, claim.name);
     const ticket = await ask((c, d) => d.enqueue(c, key, owner, { placed }));
     const second = await ask((c, d) => d.take(c, key, claim, { placed: true, ticket }));
     if (second.granted) return this.#granted(claim, second.fencingToken);
+    place.ticket = ticket;
     return { ...(second.refusal ?? (await ask((c, d) => d.refusal(c, key, owner)))), ticket };
   }
 
@@ -335,14 +342,14 @@ export class ServerStore<C extends object> implements LockStore {
   }
 
   /** Asks one thing after another, all within one deadline. */
-  #asker(signal?: AbortSignal): <T>(work: Question<C, T>) => Promise<T> {
+  #asker(interest?: Interest): <T>(work: Question<C, T>) => Promise<T> {
     const { connections, dialect } = this.#opened();
-    const call = connections.begin(signal);
+    const call = connections.begin(interest);
     return (work) => connections.use((connection) => work(connection, dialect), call);
   }
 
   #key(name: string): Key {
-    return { id: keyOf(this.#options.prefix, name), prefix: this.#options.prefix, name };
+    return { id: this.#keys.of(name), prefix: this.#options.prefix, name };
   }
 
   #keyed({ claim, fencingToken, ttl }: Grant): KeyedGrant {

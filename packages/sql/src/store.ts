@@ -1,4 +1,5 @@
 import type { Claim, Clock, Contended, Diagnosis, Grant, LockState, Renewal } from '@holdfast/core';
+import type { Interest } from './interest.js';
 
 /**
  * What the backend asks of a database. Each method is one statement or one short transaction, runs outside any
@@ -17,7 +18,7 @@ export interface LockStore {
   readonly pushes: boolean;
   /** Connects, brings the schema up to date where it may, and says what was found. */
   open(session: StoreSession): Promise<StoreFacts>;
-  attempt(claim: Claim, signal: AbortSignal): Promise<Grant | Refusal>;
+  attempt(claim: Claim, interest: Interest): Promise<Grant | Refusal>;
   renew(grants: readonly Grant[]): Promise<readonly Renewal[]>;
   /** `late`: an attempt of this claim may still reach the database after this, and must find the claim gone. */
   release(claim: Claim, options: { readonly keepFor: number; readonly late: boolean }): Promise<Freed>;

@@ -13,6 +13,7 @@ import {
 } from '@holdfast/testbed';
 import createKnex, { type Knex } from 'knex';
 import Database from 'libsql';
+import { Interest } from './interest.js';
 import { databaseAt } from './module.js';
 import { settingsOf, sqlitePath } from './options.js';
 import type { LockStore, Refusal, StoreSession } from './store.js';
@@ -106,7 +107,8 @@ export function claimOf(owner: string, claim: Partial<Claim> = {}): Claim {
   return { name: 'job', owner, ttl: 30_000, queue: true, renew: true, ...claim };
 }
 
-export const never = new AbortController().signal;
+/** In an answer that is always wanted. */
+export const always = new Interest();
 
 export function isGrant(answer: Grant | Refusal): answer is Grant {
   return 'fencingToken' in answer;

@@ -137,6 +137,7 @@ it('an abort ends the wait and leaves no timer', async () => {
   await Promise.resolve();
   expect(log).toEqual(['A woken']);
   list.forget(claim);
+  list.close();
   expect(clock.timers).toBe(0);
 });
 

@@ -54,9 +54,7 @@ export class Waitlist {
       known.turn = false;
       return;
     }
-    const waiter = new Waiter(claim);
-    this.#owners.set(claim.owner, waiter);
-    this.#queueOf(claim.name).waiters.add(waiter);
+    this.#owners.set(claim.owner, new Waiter(claim));
     // From here on, not from when it waits: a slow server takes a while from the place to the answer.
     this.#keepAlive();
   }
@@ -71,7 +69,7 @@ export class Waitlist {
     waiter.settle();
     if (queue?.waiters.size === 0) this.#queues.delete(claim.name);
     else if (queue !== undefined) this.#succeed(queue);
-    if (this.#owners.size === 0) this.#stop();
+    if (this.#owners.size === 0) this.#disarm();
   }
 
   /** Resolves when the claim should try again, or the signal aborts. Rejects when its place cannot be kept. */
@@ -90,6 +88,7 @@ export class Waitlist {
       signal.addEventListener('abort', onAbort, { once: true });
       waiter.waiting = end;
       const queue = this.#queueOf(claim.name);
+      queue.waiters.add(waiter);
       if (!queue.advance(waiter)) return;
       const ahead = (refusal.position ?? FAR) - 1;
       queue.plan(
@@ -114,7 +113,9 @@ export class Waitlist {
 
   close(): void {
     for (const waiter of this.#owners.values()) this.forget(waiter.claim);
-    this.#stop();
+    this.#disarm();
+    this.#refreshing?.cancel();
+    this.#refreshing = undefined;
   }
 
   #queueOf(name: string): Queue {
@@ -182,6 +183,7 @@ export class Waitlist {
     this.#arm();
   }
 
+  /** The timer may outlast those that it was set for: taking it back for each that comes and goes would cost more. */
   #keepAlive(): void {
     this.#refreshing ??= this.#clock.setTimer(REFRESH, () => {
       this.#refresh()
@@ -207,11 +209,9 @@ export class Waitlist {
     }
   }
 
-  #stop(): void {
+  #disarm(): void {
     this.#alarm?.timer.cancel();
     this.#alarm = undefined;
-    this.#refreshing?.cancel();
-    this.#refreshing = undefined;
   }
 }
 
@@ -240,7 +240,7 @@ class Waiter {
   }
 }
 
-/** Our claims for one name. */
+/** Our claims for one name that wait, or have waited. */
 class Queue {
   readonly waiters = new Set<Waiter>();
   /** When the foremost should ask. */

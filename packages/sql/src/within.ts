@@ -1,27 +1,27 @@
-import type { Clock } from '@holdfast/core';
+import type { Deadlines } from '@holdfast/core';
 
 /**
- * The promise's outcome, or a rejection once the deadline has passed. Every statement goes through here, so it makes no
- * more promises than it must.
+ * The promise's outcome, or a rejection after `ms`. Every statement goes through here, so it makes no more promises and
+ * timers than it must.
  *
- * @param deadline on the clock's `now`
  * @param late what to reject with then
  */
 export function within<T>(
-  { clock, deadline }: { readonly clock: Clock; readonly deadline: number },
+  deadlines: Deadlines,
+  ms: number,
   promise: Promise<T>,
   late: () => Error,
 ): Promise<T> {
   return new Promise((resolve, reject) => {
-    const timer = clock.setTimer(Math.max(0, deadline - clock.now()), () => reject(late()));
+    const deadline = deadlines.set(Math.max(0, ms), () => reject(late()));
     // When it comes too late, nobody hears of its failure.
     promise.then(
       (value) => {
-        timer.cancel();
+        deadlines.lift(deadline);
         resolve(value);
       },
       (error: unknown) => {
-        timer.cancel();
+        deadlines.lift(deadline);
         reject(error);
       },
     );

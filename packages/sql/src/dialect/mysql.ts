@@ -44,7 +44,7 @@ export class MysqlDialect implements ServerDialect<MysqlConnection> {
   readonly #sql: MysqlStatements;
   readonly #tables: Tables;
   /** Names that have a row, most likely: they were taken here not long ago. */
-  readonly #taken = new Recent(KNOWN);
+  readonly #taken = new Recent<true>(KNOWN);
   #prepare = true;
 
   constructor(tables: Tables) {
@@ -102,14 +102,14 @@ export class MysqlDialect implements ServerDialect<MysqlConnection> {
       ttl: micros(claim.ttl),
       mark: String(place.ticket ?? 0),
     };
-    if (!place.placed && this.#taken.has(key.name)) {
+    if (!place.placed && this.#taken.get(key.name)) {
       const { affectedRows, insertId } = await this.#change(connection, this.#sql.takeFree, parameters);
       if (affectedRows > 0) return { granted: true, fencingToken: BigInt(insertId) };
     }
     const take = place.placed ? this.#sql.take : this.#sql.takeNew;
     const { insertId } = await this.#change(connection, take, parameters);
     if (Number(insertId) === REFUSED) return { granted: false };
-    this.#taken.add(key.name);
+    this.#taken.set(key.name, true);
     if (place.placed)
       await this.#change(connection, this.#sql.leave, { id: key.id, owner: parameters.owner });
     return { granted: true, fencingToken: BigInt(insertId) };
@@ -522,11 +522,12 @@ function statements({ locks, waiters }: Tables) {
     // Who has no place yet is behind all who wait.
     takeNew: take(`w.id = :id AND w.alive_until > ${NOW}`),
     take: take(before),
+    // Whoever waits has marked the row. A place of our own, or our burial, makes it the business of the other statement.
     takeFree: question<TakeParameters>(`
       UPDATE ${locks} SET fence = LAST_INSERT_ID(GREATEST(fence + 1, ${NOW})), acquired = ${NOW}, metadata = :metadata,
         expires = ${NOW} + ${integer('ttl')}, owner = :owner
-      WHERE id = :id AND expires <= ${NOW} AND NOT (owner <=> :owner) AND NOT EXISTS (SELECT 1 FROM ${waiters} AS w
-        WHERE w.id = :id AND (w.alive_until > ${NOW} OR (w.owner = :owner AND w.gone_until > 0)))`),
+      WHERE id = :id AND expires <= ${NOW} AND queued = 0 AND NOT (owner <=> :owner)
+        AND NOT EXISTS (SELECT 1 FROM ${waiters} AS w WHERE w.id = :id AND w.owner = :owner)`),
     refusal: question<{ id: Buffer; owner: Buffer }>(`
       SELECT l.owner, CAST(l.acquired AS CHAR) AS acquired, ${rest}, ${ownTicket} AS ticket,
         (SELECT COUNT(*) FROM (SELECT 1 FROM ${waiters} AS w WHERE ${before} LIMIT ${FAR}) AS a) AS ahead

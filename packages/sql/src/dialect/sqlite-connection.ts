@@ -1,8 +1,9 @@
 import { mkdirSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname } from 'node:path';
-import { type Clock, MissingPackageError, sleep } from '@holdfast/core';
+import { type Clock, Deadlines, MissingPackageError, sleep } from '@holdfast/core';
 import { Abandoned } from '../connections.js';
+import type { Interest } from '../interest.js';
 import type { KnexLike } from '../knex.js';
 import { within } from '../within.js';
 import { isBusy } from './sqlite-errors.js';
@@ -126,15 +127,19 @@ export class SqliteKnex implements SqliteSource {
   async close(): Promise<void> {}
 
   /** A transaction of the application's may keep the only connection that there is. */
-  async #acquire(patience: Patience): Promise<SqliteDatabase> {
+  async #acquire({ clock, deadline }: Patience): Promise<SqliteDatabase> {
     const { client } = this.#knex;
     const arriving = client.acquireConnection();
+    const deadlines = new Deadlines(clock, { keepAlive: false });
     try {
-      return (await within(patience, arriving, () => new NoConnection())) as SqliteDatabase;
+      const left = deadline - clock.now();
+      return (await within(deadlines, left, arriving, () => new NoConnection())) as SqliteDatabase;
     } catch (error) {
       // It may still arrive, when nobody waits for it any more.
       arriving.then((connection) => client.releaseConnection(connection)).catch(() => {});
       throw error;
+    } finally {
+      deadlines.stop();
     }
   }
 }
@@ -174,8 +179,8 @@ export class SqliteTransactions {
    * One transaction that writes. It takes the write lock at its start: a transaction that reads first and then
    * writes fails at once, whatever the busy timeout, when another has written in between.
    */
-  write<T>(work: (sql: Sql) => T, signal?: AbortSignal): Promise<T> {
-    return this.#run('BEGIN IMMEDIATE', work, signal);
+  write<T>(work: (sql: Sql) => T, interest?: Interest): Promise<T> {
+    return this.#run('BEGIN IMMEDIATE', work, interest);
   }
 
   /** One transaction that only reads. */
@@ -183,14 +188,14 @@ export class SqliteTransactions {
     return this.#run('BEGIN', work);
   }
 
-  async #run<T>(begin: string, work: (sql: Sql) => T, signal?: AbortSignal): Promise<T> {
+  async #run<T>(begin: string, work: (sql: Sql) => T, interest?: Interest): Promise<T> {
     const deadline = this.#clock.now() + this.#timeout;
     const patience = { clock: this.#clock, deadline };
     for (let tries = 0; ; tries++) {
       try {
         return await this.#source.use((database) => {
           // The connection may have come late.
-          if (signal?.aborted) throw new Abandoned();
+          if (interest?.lost) throw new Abandoned();
           const sql = this.#sql(database);
           sql.run(begin);
           try {
@@ -203,10 +208,10 @@ export class SqliteTransactions {
           }
         }, patience);
       } catch (error) {
-        if (!isBusy(error) || signal?.aborted || this.#clock.now() >= deadline) throw error;
+        if (!isBusy(error) || interest?.lost || this.#clock.now() >= deadline) throw error;
       }
       // The others' transactions take well below a millisecond: come back soon, ever later, never in step.
-      await sleep(this.#clock, 1 + Math.random() * Math.min(2 ** tries, 20), signal);
+      await sleep(this.#clock, 1 + Math.random() * Math.min(2 ** tries, 20), interest?.signal);
     }
   }
 

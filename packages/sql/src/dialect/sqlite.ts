@@ -1,5 +1,6 @@
 import type { Claim, Diagnosis, Grant, LockState, Renewal } from '@holdfast/core';
-import { keyOf } from '../key.js';
+import type { Interest } from '../interest.js';
+import { Keys } from '../key.js';
 import type { Migrations, Tables } from '../schema.js';
 import {
   FAR,
@@ -37,12 +38,14 @@ const OPENING = 5;
 export class SqliteStore implements LockStore {
   readonly pushes = false;
   readonly #options: SqliteOptions;
+  readonly #keys: Keys;
   readonly #sql: SqliteStatements;
   #session: { readonly transactions: SqliteTransactions; readonly clock: MachineClock } | undefined;
   #source: SqliteSource | undefined;
 
   constructor(options: SqliteOptions) {
     this.#options = options;
+    this.#keys = new Keys(options.prefix);
     this.#sql = statements(options.tables);
   }
 
@@ -66,7 +69,7 @@ export class SqliteStore implements LockStore {
     await this.#source?.close();
   }
 
-  attempt(claim: Claim, signal: AbortSignal): Promise<Grant | Refusal> {
+  attempt(claim: Claim, interest: Interest): Promise<Grant | Refusal> {
     return this.#write((sql, time) => {
       const id = this.#id(claim.name);
       const lock = this.#lock(sql, time, id);
@@ -99,7 +102,7 @@ export class SqliteStore implements LockStore {
       const refusal = refusalOf(lock, time);
       if (!claim.queue) return refusal;
       return { ...refusal, ...position(ahead), ticket: ticket ?? this.#join(sql, time, id, claim.owner) };
-    }, signal);
+    }, interest);
   }
 
   renew(grants: readonly Grant[]): Promise<readonly Renewal[]> {
@@ -206,7 +209,7 @@ export class SqliteStore implements LockStore {
   }
 
   #id(name: string): Buffer {
-    return keyOf(this.#options.prefix, name);
+    return this.#keys.of(name);
   }
 
   #lock(sql: Sql, time: MachineTime, id: Buffer): LockRow | undefined {
@@ -255,10 +258,10 @@ export class SqliteStore implements LockStore {
     };
   }
 
-  async #write<T>(work: (sql: Sql, time: MachineTime) => T, signal?: AbortSignal): Promise<T> {
+  async #write<T>(work: (sql: Sql, time: MachineTime) => T, interest?: Interest): Promise<T> {
     const { transactions, clock } = this.#opened();
     try {
-      return await transactions.write((sql) => work(sql, clock.read()), signal);
+      return await transactions.write((sql) => work(sql, clock.read()), interest);
     } catch (error) {
       throw sqliteError(error, this.#options.label);
     }
