@@ -14,23 +14,23 @@ afterAll(() => server.stop());
 describe('a new node', () => {
   const session = {} as Session;
   const last = { session, sequence: 6, removedBy: 100n };
-  const node = (sequence: string, czxid: bigint) => ({ node: `owner-${sequence}`, czxid });
+  const node = (sequence: number, czxid: bigint) => ({ sequence, czxid });
 
   it('is alone when it has the next number, and a lock made anew could not have come to it', () => {
-    expect(isAlone(session, node('0000000007', 101n), last)).toBe(true);
+    expect(isAlone(session, node(7, 101n), last)).toBe(true);
     // Removing the lock's node, making it, and the numbers 0 to 6 take nine transactions.
-    expect(isAlone(session, node('0000000007', 109n), last)).toBe(true);
-    expect(isAlone(session, node('0000000007', 110n), last)).toBe(false);
+    expect(isAlone(session, node(7, 109n), last)).toBe(true);
+    expect(isAlone(session, node(7, 110n), last)).toBe(false);
   });
 
   it('may have company otherwise', () => {
-    expect(isAlone(session, node('0000000008', 102n), last)).toBe(false);
-    expect(isAlone(session, node('0000000006', 101n), last)).toBe(false);
-    expect(isAlone({} as Session, node('0000000007', 101n), last)).toBe(false);
+    expect(isAlone(session, node(8, 102n), last)).toBe(false);
+    expect(isAlone(session, node(6, 101n), last)).toBe(false);
+    expect(isAlone({} as Session, node(7, 101n), last)).toBe(false);
     // A server whose history went back, and a counter past its end.
-    expect(isAlone(session, node('0000000007', 99n), last)).toBe(false);
-    expect(isAlone(session, node('-2147483648', 101n), { ...last, sequence: 2 ** 31 - 1 })).toBe(false);
-    expect(isAlone(session, node('0000000000', 101n), { ...last, sequence: -1 })).toBe(false);
+    expect(isAlone(session, node(7, 99n), last)).toBe(false);
+    expect(isAlone(session, node(-2_147_483_648, 101n), { ...last, sequence: 2 ** 31 - 1 })).toBe(false);
+    expect(isAlone(session, node(0, 101n), { ...last, sequence: -1 })).toBe(false);
   });
 });
 

@@ -1,4 +1,3 @@
-import { parseNode } from './names.js';
 import type { Session } from './session.js';
 
 /** The last hold of a lock in this process, given back: its node was the first of the queue when it was removed. */
@@ -11,7 +10,7 @@ export interface LastHold {
 
 /** A node that was just made. */
 export interface NewNode {
-  readonly node: string;
+  readonly sequence: number;
   readonly czxid: bigint;
 }
 
@@ -23,8 +22,7 @@ export interface NewNode {
  * transaction each for removing and making it and for every lower number, all of them between the two that we know: so it
  * has not happened where there is no room for as many.
  */
-export function isAlone(session: Session, { node, czxid }: NewNode, last: LastHold): boolean {
-  const sequence = parseNode(node)?.sequence ?? -1;
+export function isAlone(session: Session, { sequence, czxid }: NewNode, last: LastHold): boolean {
   if (last.session !== session || sequence <= 0 || sequence !== last.sequence + 1) return false;
   const between = czxid - last.removedBy - 1n;
   return between >= 0n && between < BigInt(sequence) + 2n;

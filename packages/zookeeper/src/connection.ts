@@ -1,5 +1,5 @@
 /// <reference path="./node-zookeeper-client.d.ts" />
-import type { Clock, Timer } from '@holdfast/core';
+import { type Clock, type Deadline, Deadlines, type Timer } from '@holdfast/core';
 import ConnectionManager from 'node-zookeeper-client/lib/ConnectionManager.js';
 import jute, { type Response } from 'node-zookeeper-client/lib/jute/index.js';
 import { CODE, ZooKeeperError } from './errors.js';
@@ -74,6 +74,7 @@ const CLOSED_EARLY = `${CLOSED} before the handshake: it does not serve now, has
 export class Connection {
   readonly #manager: ConnectionManager;
   readonly #clock: Clock;
+  readonly #deadlines: Deadlines;
   readonly #events: ConnectionEvents;
   readonly #servers: readonly Server[];
   readonly #watches = new Map<string, Set<() => void>>();
@@ -98,6 +99,7 @@ export class Connection {
 
   constructor(settings: ConnectionSettings, clock: Clock, events: ConnectionEvents) {
     this.#clock = clock;
+    this.#deadlines = new Deadlines(clock, { keepAlive: false });
     this.#events = events;
     this.#servers = shuffled(settings.servers);
     // The connection string is ours to parse: the client misreads IPv6, and leaves the chroot to be made.
@@ -221,6 +223,7 @@ export class Connection {
   close(): void {
     this.#state = 'closed';
     this.#handshake?.cancel();
+    this.#deadlines.stop();
     this.#manager.socket?.destroy();
     this.#dropWatches();
   }
@@ -239,16 +242,16 @@ export class Connection {
     if (patience <= 0) return Promise.reject(new ZooKeeperError(CODE.operationTimeout, path));
     return new Promise((resolve, reject) => {
       const request = new jute.Request(new protocol.RequestHeader(0, type), payload);
-      let timer: Timer | undefined;
+      let deadline: Deadline | undefined;
       // From when it is sent: how long it waits here for its turn says nothing of the server.
       const sent = (): void => {
-        timer = this.#clock.setTimer(patience, () => {
+        deadline = this.#deadlines.set(patience, () => {
           this.#unsend(request);
           reject(new ZooKeeperError(CODE.operationTimeout, path));
         });
       };
       const callback = (error: Error | null, response?: Response): void => {
-        timer?.cancel();
+        if (deadline !== undefined) this.#deadlines.lift(deadline);
         if (error === null && response !== undefined) {
           if (watch !== undefined) this.#watch(path, watch);
           resolve(response);

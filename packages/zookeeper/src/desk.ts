@@ -1,4 +1,4 @@
-import type { BackendHost, Timer } from '@holdfast/core';
+import { type BackendHost, Deadlines, type Timer } from '@holdfast/core';
 import { CODE, toBackendError, ZooKeeperError } from './errors.js';
 import type { Session, Sessions } from './session.js';
 
@@ -8,11 +8,13 @@ export class Desk {
   readonly sessions: Sessions;
   /** All taken back by `close`. */
   readonly #timers = new Set<Timer>();
+  readonly #deadlines: Deadlines;
   #closed = false;
 
   constructor(host: BackendHost, sessions: Sessions) {
     this.host = host;
     this.sessions = sessions;
+    this.#deadlines = new Deadlines(host.clock, { keepAlive: false });
   }
 
   /** Runs requests on the ready session, all within `timeout` ms. `doing` completes "ZooKeeper could not …". */
@@ -43,13 +45,21 @@ export class Desk {
 
   /** Waits no longer than `until`; the work goes on. */
   within<T>(work: Promise<T>, until: number): Promise<T> {
-    const { clock } = this.host;
     return new Promise((resolve, reject) => {
-      const timer = clock.setTimer(until - clock.now(), () => {
+      const deadline = this.#deadlines.set(until - this.host.clock.now(), () => {
         const { cause } = this.sessions.present ?? {};
         reject(new ZooKeeperError(CODE.operationTimeout, undefined, { cause }));
       });
-      work.then(resolve, reject).finally(() => timer.cancel());
+      work.then(
+        (value) => {
+          this.#deadlines.lift(deadline);
+          resolve(value);
+        },
+        (error: unknown) => {
+          this.#deadlines.lift(deadline);
+          reject(error);
+        },
+      );
     });
   }
 
@@ -81,6 +91,7 @@ export class Desk {
 
   close(): void {
     this.#closed = true;
+    this.#deadlines.stop();
     for (const timer of this.#timers) timer.cancel();
     this.#timers.clear();
   }

@@ -1,14 +1,14 @@
 import { type Claim, type Contended, type Grant, OwnerMap, type Timer } from '@holdfast/core';
 import { isAlone, type LastHold, type NewNode } from './alone.js';
 import { CODE, hasCode, isUnanswered } from './errors.js';
-import { encodeName, inOrder, isOwnedBy, nodePrefix, parseNode } from './names.js';
+import { type Contender, encodeName, inOrder, isOwnedBy, nodePrefix, parseNode } from './names.js';
 import type { Parents } from './parents.js';
 import type { Session } from './session.js';
 import { encodeData } from './stored.js';
 import type { Turn } from './turn.js';
 
 /** A claim's node. */
-interface Node extends NewNode {
+interface Node extends NewNode, Contender {
   readonly path: string;
 }
 
@@ -19,7 +19,7 @@ export interface Place {
   readonly parent: string;
   /** The session that the node was made in, or may have been. */
   session?: Session;
-  node?: Node;
+  node: Node | undefined;
   /** A create is unanswered: the node may be there, under our owner's name. */
   unsure: boolean;
   /** At the head: the lock is ours. */
@@ -27,7 +27,7 @@ export interface Place {
   /** Of a held node: `watched` says that we shall hear when somebody deletes it. */
   presence: 'unknown' | 'watched' | 'gone';
   /** While waiting for the node ahead to go. */
-  turn?: Turn;
+  turn: Turn | undefined;
   /** Under way: the next to ask for the same shares it, and clean-up must not overtake it. */
   attempt?: Promise<Grant | Contended> | undefined;
   leaving?: Promise<boolean>;
@@ -55,7 +55,15 @@ export class Places {
     const present = this.#byOwner.get(claim.owner);
     if (present !== undefined) return present;
     const parent = this.parentOf(claim.name);
-    const place: Place = { claim, parent, unsure: false, granted: false, presence: 'unknown' };
+    const place: Place = {
+      claim,
+      parent,
+      node: undefined,
+      unsure: false,
+      granted: false,
+      presence: 'unknown',
+      turn: undefined,
+    };
     this.#byOwner.set(claim.owner, place);
     return place;
   }
@@ -88,18 +96,18 @@ export class Places {
     return (await session.children(parent, until)) ?? [];
   }
 
-  /** Sees to it that the claim has a node, and lists the queue. */
-  async join(place: Place, session: Session, until: number): Promise<readonly string[]> {
+  /** Sees to it that the claim has a node, and answers the queue. */
+  async join(place: Place, session: Session, until: number): Promise<readonly Contender[]> {
     if (place.session !== session) this.forgetNode(place);
     place.session = session;
-    if (place.node !== undefined) return await this.list(place.parent, session, until);
+    if (place.node !== undefined) return inOrder(await this.list(place.parent, session, until));
     if (place.unsure) {
       const children = await this.list(place.parent, session, until);
-      if (await this.find(place, children, session, until)) return children;
+      if (await this.find(place, children, session, until)) return inOrder(children);
     }
     for (;;) {
-      const children = await this.#create(place, session, until);
-      if (children !== undefined) return children;
+      const queue = await this.#create(place, session, until);
+      if (queue !== undefined) return queue;
       await session.makePath(place.parent, until);
     }
   }
@@ -110,7 +118,7 @@ export class Places {
    *
    * @returns undefined when the parent was missing
    */
-  async #create(place: Place, session: Session, until: number): Promise<readonly string[] | undefined> {
+  async #create(place: Place, session: Session, until: number): Promise<readonly Contender[] | undefined> {
     const { claim, parent } = place;
     place.unsure = true;
     // If that fails, so does the create.
@@ -130,14 +138,14 @@ export class Places {
       const node = this.#own(place, path, czxid);
       const alone = last !== undefined && isAlone(session, node, last);
       if (last !== undefined) this.#parents.learn(parent, alone);
-      if (alone) return [node.node];
+      if (alone) return [node];
     } catch (error) {
       // An answer, whichever, says that there is no node.
       if (!isUnanswered(error)) place.unsure = false;
       if (hasCode(error, CODE.noNode)) return undefined;
       throw error;
     }
-    return (await (listing ?? session.children(parent, until))) ?? [];
+    return inOrder((await (listing ?? session.children(parent, until))) ?? []);
   }
 
   /** Looks for the node of a create whose answer was lost. One of an earlier session, with the same owner, is not ours. */
@@ -155,17 +163,18 @@ export class Places {
   }
 
   #own(place: Place, path: string, czxid: bigint): Node {
-    const node = { node: path.slice(place.parent.length + 1), path, czxid };
+    const node = path.slice(place.parent.length + 1);
+    const own = { node, sequence: parseNode(node)?.sequence ?? -1, path, czxid };
     place.unsure = false;
-    place.node = node;
+    place.node = own;
     this.#parents.enter(place.parent);
-    return node;
+    return own;
   }
 
   /** @param removedBy the transaction that removed it, where that is known */
   forgetNode(place: Place, removedBy?: bigint): void {
     if (place.node !== undefined) this.#parents.leave(place.parent, lastHold(place, removedBy));
-    delete place.node;
+    place.node = undefined;
     place.unsure = false;
     place.granted = false;
     place.presence = 'unknown';
@@ -173,8 +182,6 @@ export class Places {
 }
 
 function lastHold({ granted, node, session }: Place, removedBy: bigint | undefined): LastHold | undefined {
-  const sequence = node === undefined ? undefined : parseNode(node.node)?.sequence;
-  if (!granted || removedBy === undefined || sequence === undefined || session === undefined)
-    return undefined;
-  return { session, sequence, removedBy };
+  if (!granted || removedBy === undefined || node === undefined || session === undefined) return undefined;
+  return { session, sequence: node.sequence, removedBy };
 }

@@ -11,10 +11,19 @@ export interface NodeData {
 }
 
 export function encodeData({ metadata }: Claim, { timeout }: Session): Buffer {
-  return Buffer.from(JSON.stringify({ session: timeout, metadata } satisfies NodeData));
+  if (metadata !== undefined) return encode({ session: timeout, metadata });
+  if (plain?.timeout !== timeout) plain = { timeout, data: encode({ session: timeout }) };
+  return plain.data;
 }
 
-export const TAIL = Buffer.from(JSON.stringify({ tail: true } satisfies NodeData));
+/** What almost every claim's node holds. */
+let plain: { readonly timeout: number; readonly data: Buffer } | undefined;
+
+function encode(data: NodeData): Buffer {
+  return Buffer.from(JSON.stringify(data));
+}
+
+export const TAIL = encode({ tail: true });
 
 /** A node that somebody else wrote says nothing. */
 export function decodeData(data: Buffer): NodeData {

@@ -61,22 +61,21 @@ export class Taking {
   async #attempt(place: Place, session: Session, until: number): Promise<Grant | Contended> {
     // Released while this waited for the session: nothing is to be sent any more.
     if (place.leaving !== undefined) return {};
-    let children = await this.#places.join(place, session, until);
+    let queue = await this.#places.join(place, session, until);
     for (;;) {
-      const queue = inOrder(children);
       const index = queue.findIndex(({ node }) => node === place.node?.node);
       if (index === 0) return this.#grant(place, session);
       const ahead = queue[index - 1];
       if (ahead === undefined) {
         // Somebody deleted ours: at the end again.
         this.#places.forgetNode(place);
-        children = await this.#places.join(place, session, until);
+        queue = await this.#places.join(place, session, until);
         continue;
       }
       if (!place.claim.queue) return await this.#refuse(place, session, queue, until);
       const stat = await this.#watchAhead(place, session, `${place.parent}/${ahead.node}`, until);
       if (stat !== undefined) return { ...contended(queue, index === 1 ? stat : undefined), position: index };
-      children = await this.#places.list(place.parent, session, until);
+      queue = inOrder(await this.#places.list(place.parent, session, until));
     }
   }
 
@@ -107,7 +106,7 @@ export class Taking {
     const turn = new Turn((wake) => session.unwatch(path, wake));
     place.turn = turn;
     const stat = await session.watch(path, until, turn.wake);
-    if (stat === undefined) delete place.turn;
+    if (stat === undefined) place.turn = undefined;
     return stat;
   }
 
@@ -116,7 +115,7 @@ export class Taking {
     place.granted = true;
     if (place.turn !== undefined) this.#markLater(place, session);
     place.turn?.cancel();
-    delete place.turn;
+    place.turn = undefined;
     return { claim, fencingToken: node?.czxid ?? 0n, ...validity(claim.ttl, session) };
   }
 
