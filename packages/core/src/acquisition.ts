@@ -14,6 +14,9 @@ const HASTY = 1;
 /** ms: at most so long is the pause before asking again, once a second turn in a row was not waited for. */
 const HASTY_PAUSE = 50;
 
+/** Why a wait is aborted. Given, since Node is slow to make one. */
+const STOPPED = new Error('the acquisition has ended');
+
 /** How an acquisition ends when the lock is refused: a wait that ran out, or "somebody else has it". */
 export type Refusal = 'wait' | 'try';
 
@@ -44,6 +47,8 @@ export class Acquisition {
   #hasty = 0;
   #stopped = false;
   #stopWaiting: AbortController | undefined;
+  /** What listens to it has not returned. */
+  #waiting = false;
   #deadline: Timer | undefined;
   #unfollow: (() => void) | undefined;
 
@@ -104,7 +109,7 @@ export class Acquisition {
     this.#stopped = true;
     this.#deadline?.cancel();
     this.#unfollow?.();
-    this.#stopWaiting?.abort();
+    if (this.#waiting) this.#stopWaiting?.abort(STOPPED);
   }
 
   /** One attempt may be sent again, to learn its outcome or past a transient error, within the command timeout. */
@@ -140,7 +145,8 @@ export class Acquisition {
     // Never longer than the patience with a silent backend: an infinite wait is bounded too.
     const patience = this.#lastAnswerAt + this.#engine.unavailableAfter - sent;
     const timeout = Math.max(1, Math.min(this.#engine.requestTimeout, patience));
-    return this.#engine.call('acquire', this.#name, () => this.#engine.backend.attempt(this.#claim), timeout);
+    const request = () => this.#engine.backend.attempt(this.#claim);
+    return this.#engine.call('acquire', this.#name, request, timeout, sent);
   }
 
   /** A hold, unless it comes too late for the caller or for its own validity. */
@@ -177,10 +183,10 @@ export class Acquisition {
     }
     this.#announce(contended);
     if (this.#stopped) return undefined;
-    this.#stopWaiting ??= new AbortController();
     const asked = this.#engine.clock.now();
-    const turn = this.#engine.backend.awaitTurn(this.#claim, contended, this.#stopWaiting.signal);
-    await this.#engine.keepAlive(turn);
+    await this.#interruptibly((signal) =>
+      this.#engine.keepAlive(this.#engine.backend.awaitTurn(this.#claim, contended, signal)),
+    );
     const isHasty = this.#engine.clock.now() - asked < HASTY;
     this.#hasty = isHasty ? this.#hasty + 1 : 0;
     // A wake-up may well have come before it was waited for. Over and over, from a backend that answers in a
@@ -216,11 +222,23 @@ export class Acquisition {
   }
 
   async #pause(ms: number): Promise<void> {
+    const { clock, unavailableAfter } = this.#engine;
+    const patience = this.#lastAnswerAt + unavailableAfter - clock.now();
+    await this.#interruptibly((signal) =>
+      sleep(clock, Math.min(ms, Math.max(patience, 0)), signal, { keepAlive: true }),
+    );
+  }
+
+  /** Waits until the acquisition ends, at the latest. */
+  async #interruptibly(wait: (signal: AbortSignal) => Promise<void>): Promise<void> {
+    if (this.#stopped) return;
     this.#stopWaiting ??= new AbortController();
-    const patience = this.#lastAnswerAt + this.#engine.unavailableAfter - this.#engine.clock.now();
-    await sleep(this.#engine.clock, Math.min(ms, Math.max(patience, 0)), this.#stopWaiting.signal, {
-      keepAlive: true,
-    });
+    this.#waiting = true;
+    try {
+      await wait(this.#stopWaiting.signal);
+    } finally {
+      this.#waiting = false;
+    }
   }
 
   /** The deadline: contention is one thing, a backend that does not answer is another. */

@@ -27,9 +27,12 @@ export class Deadlines {
     this.#keepAlive = keepAlive;
   }
 
-  /** @param onLate called once unless it is lifted within `ms`; must not throw */
-  set(ms: number, onLate: () => void): Deadline {
-    const deadline = { at: this.#clock.now() + ms, onLate, index: this.#pending.length };
+  /**
+   * @param onLate called once unless it is lifted within `ms`; must not throw
+   * @param now for callers who have just looked
+   */
+  set(ms: number, onLate: () => void, now = this.#clock.now()): Deadline {
+    const deadline = { at: now + ms, onLate, index: this.#pending.length };
     this.#pending.push(deadline);
     this.#alarmBy(deadline.at);
     if (deadline.index === 0 && this.#keepAlive) this.#alarm?.timer.keepAlive?.(true);

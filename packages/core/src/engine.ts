@@ -97,18 +97,24 @@ export class Engine {
     if (this.#closing) throw new LocksClosedError(lockName);
   }
 
-  /** One request to the backend, with its deadline. A late answer is ignored; every failure is a `HoldfastError`. */
+  /**
+   * One request to the backend, with its deadline. A late answer is ignored; every failure is a `HoldfastError`.
+   *
+   * @param now for callers who have just looked
+   */
   call<T>(
     what: string,
     lockName: string | undefined,
     request: () => Promise<T>,
     timeout = this.requestTimeout,
+    now?: number,
   ): Promise<T> {
     // Sent first: what is done from here on, the server need not wait for.
     const answer = invoke(request);
     return new Promise<T>((resolve, reject) => {
+      const late = (): void => reject(this.#unanswered(what, lockName, timeout));
       // It also keeps the process alive until the call has settled. What comes after it settles nothing any more.
-      const deadline = this.#deadlines.set(timeout, () => reject(this.#unanswered(what, lockName, timeout)));
+      const deadline = this.#deadlines.set(timeout, late, now);
       answer.then(
         (value) => {
           this.#deadlines.lift(deadline);
@@ -123,26 +129,39 @@ export class Engine {
   }
 
   /**
-   * Asks until there is an answer: transient failures are retried with backoff and jitter within `limit` ms. The
-   * request must be idempotent.
+   * Asks until there is an answer: transient failures are retried with backoff and jitter within the command timeout.
+   * The request must be idempotent.
+   *
+   * @param now for callers who have just looked
    */
-  async persist<T>(
+  persist<T>(
     what: string,
     lockName: string | undefined,
     request: () => Promise<T>,
-    limit = this.commandTimeout,
+    now = this.clock.now(),
   ): Promise<T> {
-    const deadline = this.clock.now() + limit;
-    let left = limit;
+    const deadline = now + this.commandTimeout;
+    const again = (): Promise<T> => {
+      const left = Math.max(1, deadline - this.clock.now());
+      return this.call(what, lockName, request, Math.min(this.requestTimeout, left));
+    };
+    return this.call(what, lockName, request, this.requestTimeout, now).catch((failure: unknown) =>
+      this.#persist(again, deadline, failure),
+    );
+  }
+
+  /** The first try has failed. */
+  async #persist<T>(ask: () => Promise<T>, deadline: number, failure: unknown): Promise<T> {
+    let error = failure;
     for (let failures = 0; ; failures++) {
+      const pause = backoff(failures);
+      if (!isTransient(error) || this.clock.now() + pause >= deadline || this.#ended.signal.aborted)
+        throw error;
+      await sleep(this.clock, pause, this.#ended.signal, { keepAlive: true });
       try {
-        return await this.call(what, lockName, request, Math.max(1, Math.min(this.requestTimeout, left)));
-      } catch (error) {
-        const pause = backoff(failures);
-        if (!isTransient(error) || this.clock.now() + pause >= deadline || this.#ended.signal.aborted)
-          throw error;
-        await sleep(this.clock, pause, this.#ended.signal, { keepAlive: true });
-        left = deadline - this.clock.now();
+        return await ask();
+      } catch (again) {
+        error = again;
       }
     }
   }

@@ -103,15 +103,15 @@ export class Handle implements LockHandle {
     await this.#hold.extend(ms);
   }
 
-  async release(): Promise<boolean> {
+  release(): Promise<boolean> {
     if (!this.#released) {
       this.#released = true;
       // A re-entrant hold goes back to the server with the last handle.
-      if (!this.#hold.unshare(this.#limit)) return this.#hold.isHeld();
+      if (!this.#hold.unshare(this.#limit)) return Promise.resolve(this.#hold.isHeld());
     } else if (this.#hold.state !== 'unreleased') {
-      return false;
+      return Promise.resolve(false);
     }
-    return await this.#hold.release();
+    return this.#hold.release();
   }
 
   serialize(): string {

@@ -304,22 +304,16 @@ export class Hold {
   }
 
   /** Gives it back; at the end of a failure it may be tried again. */
-  async release(): Promise<boolean> {
-    if (this.#releasing !== undefined) {
-      await this.#releasing;
-      return false;
-    }
-    if (this.#state === 'held' && this.#overdue()) return false;
-    if (this.#state !== 'held' && this.#state !== 'unreleased') return false;
-    this.#releasing = this.#release();
-    try {
-      return await this.#releasing;
-    } finally {
-      this.#releasing = undefined;
-    }
+  release(): Promise<boolean> {
+    if (this.#releasing !== undefined) return this.#releasing.then(() => false);
+    const now = this.#engine.clock.now();
+    if (this.#state === 'held' && this.#overdue(now)) return Promise.resolve(false);
+    if (this.#state !== 'held' && this.#state !== 'unreleased') return Promise.resolve(false);
+    this.#releasing = this.#release(now);
+    return this.#releasing;
   }
 
-  async #release(): Promise<boolean> {
+  async #release(now: number): Promise<boolean> {
     const { clock, backend } = this.#engine;
     const valid = this.endsAt;
     const retried = this.#state === 'unreleased';
@@ -331,8 +325,10 @@ export class Hold {
     };
     let gone: boolean;
     try {
-      gone = await this.#engine.persist('release', this.claim.name, request);
+      gone = await this.#engine.persist('release', this.claim.name, request, now);
+      this.#releasing = undefined;
     } catch (error) {
+      this.#releasing = undefined;
       this.#state = 'unreleased';
       // A later release() may ask again; if none comes, the entry still must not stay.
       this.#engine.giveBack(this.claim, this.#tail());
@@ -388,8 +384,8 @@ export class Hold {
   }
 
   /** True, and lost, when its time ran out before anybody noticed. */
-  #overdue(): boolean {
-    if (this.#engine.clock.now() < this.endsAt) return false;
+  #overdue(now = this.#engine.clock.now()): boolean {
+    if (now < this.endsAt) return false;
     this.expire();
     return true;
   }

@@ -41,17 +41,20 @@ export class Leaving {
   /** Deletes the key, whichever write of ours was the last. True if it was a grant. */
   async remove(entry: Entry): Promise<boolean> {
     let held = entry.state.kind === 'held';
-    let last = entry.mod > 0n ? { key: entry.key, mod: entry.mod } : await this.#look(entry);
+    let last: (Pick<StoredClaim, 'key' | 'mod'> & Partial<StoredClaim>) | undefined =
+      entry.mod > 0n ? { key: entry.key, mod: entry.mod } : await this.#look(entry);
     while (last !== undefined) {
       const removing = transactions.remove(last);
       const scope = entry.claim.name;
       const { value, strays } = await this.#session.transact('release a lock', removing, { scope });
-      const { done, own } = transactions.outcome(value);
-      entry.keyGone = done || own === undefined;
+      if (value.succeeded) {
+        entry.keyGone = true;
+        return held;
+      }
+      last = await this.#look(entry);
       // An earlier try of this request may be the one that deleted it.
-      if (done || (own === undefined && strays)) return held;
-      last = this.#isOurs(entry, own) ? own : undefined;
-      held = own?.state === 'held';
+      if (entry.keyGone && strays) return held;
+      held = last?.state === 'held';
     }
     return false;
   }

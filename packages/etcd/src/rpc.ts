@@ -140,12 +140,12 @@ export class Rpc {
       const client = this.#host.getServiceClient(service);
       const options = this.#callOptions(pass, { service, method, params: request, isStream: false });
       const send = methodOf<UnaryMethod>(client, method);
-      const running = send.call(client, request, options, (error, response) => {
+      const heard: Parameters<UnaryMethod>[2] = (error, response) => {
         if (error === null) return resolve(response as T);
         this.#heard(error, service, client);
         reject(error);
-      });
-      call.started(running);
+      };
+      call.started(withoutStacks(() => send.call(client, request, options, heard)));
     });
   }
 
@@ -222,6 +222,23 @@ export class Rpc {
 
   #forget(pass: Pass): void {
     if (this.#pass === pass && this.#options.auth !== undefined) this.#pass = undefined;
+  }
+}
+
+const canDoWithout = Object.getOwnPropertyDescriptor(Error, 'stackTraceLimit')?.writable === true;
+
+/**
+ * gRPC notes the caller's stack with each call, in case it fails. Ours would say nothing, and costs a thirtieth of an
+ * uncontended acquisition.
+ */
+function withoutStacks<T>(work: () => T): T {
+  if (!canDoWithout) return work();
+  const limit = Error.stackTraceLimit;
+  Error.stackTraceLimit = 0;
+  try {
+    return work();
+  } finally {
+    Error.stackTraceLimit = limit;
   }
 }
 

@@ -108,15 +108,16 @@ export class Taking {
 
   async #enter(entry: Entry, lease: Lease): Promise<Taken> {
     // While nobody of this process waits there is no lease for places, and most locks are free: then the first try is
-    // the smallest one, and only if it is refused another joins the queue.
-    if (entry.claim.queue && this.#placeIfAny(entry) !== undefined) return this.#join(entry, lease);
+    // the smallest one, and only if it is refused another joins the queue, or finds that an earlier one arrived.
+    const { queue } = entry.claim;
+    if (queue && this.#placeIfAny(entry) !== undefined) return this.#join(entry, lease);
     entry.since = this.#session.clock.wall();
-    const taking = transactions.take(entry.range, this.#held(entry, lease));
+    const taking = transactions.take(entry.range, this.#held(entry, lease), { curious: !queue });
     const entered = transactions.taken(
       await this.#sendStraying(entry, [lease], taking, { scope: entry.claim.name }),
     );
     const refused = entered.kind === 'refused';
-    if (refused && entry.claim.queue) return this.#join(entry, lease);
+    if (refused && queue) return this.#join(entry, lease);
     if (refused && entered.oldest === undefined) return this.#tryPastForeign(entry, lease);
     return this.#entered(entry, lease, entered);
   }

@@ -61,9 +61,12 @@ export const SIGHT = 20;
  *
  * It is free for us when no key in the range has a lease: etcd compares an empty range as a key of zeros. So a foreign
  * key that somebody put among the claims, which has none, does not stand in the way.
+ *
+ * @param curious whether it looks who has it, where it is refused
  */
-export function take(range: KeyRange, held: Put): ITxnRequest {
-  return { compare: [isFree(range)], success: [put(held)], failure: [one(held.key), oldest(range)] };
+export function take(range: KeyRange, held: Put, { curious }: { readonly curious: boolean }): ITxnRequest {
+  const looks = curious ? [one(held.key), oldest(range)] : [];
+  return { compare: [isFree(range)], success: [put(held)], failure: looks };
 }
 
 export function taken(response: ITxnResponse): Entered {
@@ -178,7 +181,6 @@ export function remove(claim: { readonly key: Buffer; readonly mod: bigint }): I
   return {
     compare: [isUntouched(claim)],
     success: [{ request_delete_range: { key: claim.key } }],
-    failure: [one(claim.key)],
   };
 }
 

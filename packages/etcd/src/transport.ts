@@ -131,9 +131,16 @@ export class Transport {
         // It answers others meanwhile: asking elsewhere as well would make it slower still.
         timer = this.#clock.setTimer(timeout - patience, () => giveUp(timeout));
       });
-      send(endpoint.rpc, call)
-        .finally(() => timer.cancel())
-        .then(resolve, reject);
+      send(endpoint.rpc, call).then(
+        (value) => {
+          timer.cancel();
+          resolve(value);
+        },
+        (error: unknown) => {
+          timer.cancel();
+          reject(error);
+        },
+      );
     });
   }
 
