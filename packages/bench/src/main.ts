@@ -28,7 +28,7 @@ const program = new Command('bench')
   .argument('[backends...]', `any of ${ALL.join(', ')}; default all`)
   .option('--quick', 'one short round each, to see that everything runs; kept out of the documentation')
   .option('--rounds <n>', 'rounds that count', '3')
-  .option('--ms <n>', 'length of one measurement', '2000')
+  .option('--ms <n>', 'length of one measurement', '4000')
   .option('--waiters <n>', 'waiters under contention, over five processes', '50')
   .option('--only <names...>', 'only these subjects; kept out of the documentation')
   .option(

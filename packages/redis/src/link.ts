@@ -83,7 +83,7 @@ export class Link {
   #closed = false;
 
   #unanswered = 0;
-  /** When the present silence began: the last answer, or the send that ended an idle time. */
+  /** When the present silence began, while anything is unanswered: the last answer, or the send that ended an idle time. */
   #silentSince = 0;
   #watch: Timer | undefined;
   /** Commands that wait for the end of the tick; undefined while the socket is not corked. */
@@ -223,8 +223,7 @@ export class Link {
 
   #answered(client: Client): void {
     if (client !== this.#client) return;
-    this.#unanswered--;
-    this.#silentSince = this.#options.clock.now();
+    if (--this.#unanswered > 0) this.#silentSince = this.#options.clock.now();
   }
 
   /** A node that has become a replica leads nowhere: reconnect, since the name may lead elsewhere by now. */
