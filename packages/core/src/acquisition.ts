@@ -3,6 +3,7 @@ import type { Claim, Contended, Grant } from './backend.js';
 import { sleep, type Timer } from './clock.js';
 import { type Engine, isTransient } from './engine.js';
 import { BackendError, LocksClosedError, LockTimeoutError } from './errors.js';
+import { Handle } from './handle.js';
 import { Hold } from './hold.js';
 import { effectiveTtl, type Request } from './options.js';
 import { newOwner } from './owner.js';
@@ -64,28 +65,24 @@ export class Acquisition {
   }
 
   /** Null only for a try that was refused. */
-  run(): Promise<Hold | null> {
+  run(): Promise<Handle | null> {
     return new Promise((resolve, reject) => {
-      const settle = (answer: () => void): void => {
-        if (this.#stopped) return;
-        this.#stop();
-        answer();
-      };
       const loop = this.#loop();
-      this.#watchForTheEnd((reason) =>
-        settle(() => {
-          reject(reason);
-          // What the claim may have left is cleaned up by the loop, and `close` waits for that.
-          this.#engine.inBackground(loop.then(() => undefined));
-        }),
-      );
+      this.#watchForTheEnd((reason) => {
+        if (!this.#stop()) return;
+        reject(reason);
+        // What the claim may have left is cleaned up by the loop, and `close` waits for that.
+        this.#engine.inBackground(loop.then(() => undefined));
+      });
       loop.then(
         (hold) => {
+          if (this.#stop()) resolve(hold === null ? null : new Handle(this.#engine, hold));
           // Whoever stopped it in the very tick of the grant has an answer already: nobody will give this hold back.
-          if (this.#stopped && hold !== null) this.#engine.inBackground(hold.release().then(() => undefined));
-          settle(() => resolve(hold));
+          else if (hold !== null) this.#engine.inBackground(hold.release().then(() => undefined));
         },
-        (error: unknown) => settle(() => reject(error)),
+        (error: unknown) => {
+          if (this.#stop()) reject(error);
+        },
       );
     });
   }
@@ -97,19 +94,27 @@ export class Acquisition {
     if (limit !== Infinity) this.#deadline = this.#engine.clock.setTimer(limit, () => end(this.#timedOut()));
     const { owner } = this.#claim;
     const unfollowClose = this.#engine.whenClosing(owner, () => end(new LocksClosedError(this.#name)));
-    const unfollowSignal = signal === undefined ? undefined : followAbort(signal, () => end(signal.reason));
+    this.#unfollow = unfollowClose;
+    if (signal === undefined) return;
+    const unfollowSignal = followAbort(signal, () => end(signal.reason));
     this.#unfollow = () => {
       unfollowClose();
-      unfollowSignal?.();
+      unfollowSignal();
     };
   }
 
-  /** From here on the caller has an answer: nothing watches any more, and the loop finds its way out. */
-  #stop(): void {
+  /**
+   * From here on the caller has an answer: nothing watches any more, and the loop finds its way out.
+   *
+   * @returns false when the caller has had an answer before
+   */
+  #stop(): boolean {
+    if (this.#stopped) return false;
     this.#stopped = true;
     this.#deadline?.cancel();
     this.#unfollow?.();
     if (this.#waiting) this.#stopWaiting?.abort(STOPPED);
+    return true;
   }
 
   /** One attempt may be sent again, to learn its outcome or past a transient error, within the command timeout. */

@@ -140,18 +140,18 @@ export class Engine {
     request: () => Promise<T>,
     now = this.clock.now(),
   ): Promise<T> {
-    const deadline = now + this.commandTimeout;
-    const again = (): Promise<T> => {
-      const left = Math.max(1, deadline - this.clock.now());
-      return this.call(what, lockName, request, Math.min(this.requestTimeout, left));
-    };
-    return this.call(what, lockName, request, this.requestTimeout, now).catch((failure: unknown) =>
-      this.#persist(again, deadline, failure),
-    );
+    return this.call(what, lockName, request, this.requestTimeout, now).catch((failure: unknown) => {
+      const deadline = now + this.commandTimeout;
+      const again = (): Promise<T> => {
+        const left = Math.max(1, deadline - this.clock.now());
+        return this.call(what, lockName, request, Math.min(this.requestTimeout, left));
+      };
+      return this.#persist(again, deadline, failure);
+    });
   }
 
   /** The first try has failed. */
-  async #persist<T>(ask: () => Promise<T>, deadline: number, failure: unknown): Promise<T> {
+  async #persist<T>(again: () => Promise<T>, deadline: number, failure: unknown): Promise<T> {
     let error = failure;
     for (let failures = 0; ; failures++) {
       const pause = backoff(failures);
@@ -159,9 +159,9 @@ export class Engine {
         throw error;
       await sleep(this.clock, pause, this.#ended.signal, { keepAlive: true });
       try {
-        return await ask();
-      } catch (again) {
-        error = again;
+        return await again();
+      } catch (next) {
+        error = next;
       }
     }
   }

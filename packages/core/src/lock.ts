@@ -113,7 +113,8 @@ export class Lock implements DistributedLock {
     return { ...resolveRequest(options, this.#defaults), wait: 0 };
   }
 
-  async #take(request: Request, refusal: Refusal): Promise<Handle | null> {
+  /** Throws at once what can be known at once: its callers are asynchronous. */
+  #take(request: Request, refusal: Refusal): Promise<Handle | null> {
     const { engine, reentry } = this.#context;
     engine.assertOpen(this.name);
     request.signal?.throwIfAborted();
@@ -122,8 +123,7 @@ export class Lock implements DistributedLock {
       if (request.reentrant && inside.reentrant) return this.#reenter(inside.hold, request);
       if (request.wait === Infinity) this.#warnOfDeadlock();
     }
-    const hold = await new Acquisition(engine, this.name, request, refusal).run();
-    return hold === null ? null : new Handle(engine, hold);
+    return new Acquisition(engine, this.name, request, refusal).run();
   }
 
   /**
