@@ -162,7 +162,7 @@ const MYSQL: Readonly<Record<string, Mutant>> = {
   },
   'a take leaves no mark': {
     rule: 'a release names the head of the queue',
-    from: /queued = GREATEST\(\S+, CAST\(:mark AS SIGNED\)\)/,
+    from: /queued = GREATEST\(\S+, CAST\(:mark AS SIGNED\), t\.blocked\)/,
     to: 'queued = CAST(0 * :mark AS SIGNED)',
   },
   'a place is never left': {

@@ -370,6 +370,15 @@ export const SERVER_RULES: Readonly<Record<string, Story>> = {
     await refuse(a, 'T', { queue: false });
   },
 
+  async 'nobody overtakes a live waiter where the row was deleted and made anew'({ url, prefix, a, b }) {
+    await grant(a, 'A');
+    await refuse(b, 'B');
+    await withRows(url, (rows) => rows.delete('holdfast_locks', keyOf(prefix, 'job')));
+    await refuse(a, 'T', { queue: false });
+    await refuse(a, 'T again', { queue: false });
+    await grant(b, 'B');
+  },
+
   async 'a late release of a holder frees the lock, and of a waiter hands its turn on'({ a, b }) {
     await grant(a, 'A');
     await refuse(b, 'B');

@@ -498,7 +498,8 @@ function statements({ locks, waiters }: Tables) {
   const rest = `GREATEST(0, expires - ${NOW}) AS rest`;
   // "blocked": somebody alive is before us in the queue, or we have been buried. A row that is not there yet is made
   // free then. MySQL assigns from left to right, each seeing what came before: first the token, by owner and expiry
-  // as they were; the owner; last the expiry, by the owner as it is now.
+  // as they were; the owner; last the expiry, by the owner as it is now. Who is kept back marks the row, as who waits does:
+  // the mark of those who wait may have gone with a row that somebody deleted.
   // From a select, although values would do: reads of an INSERT … VALUES lock the rows that they see, at any isolation.
   const take = (blockers: string) =>
     question<TakeParameters>(
@@ -506,7 +507,7 @@ function statements({ locks, waiters }: Tables) {
       INSERT INTO ${locks} (id, prefix, name, owner, fence, acquired, expires, metadata, queued, forced)
       SELECT :id, :prefix, :name, IF(t.blocked, NULL, :owner), IF(t.blocked, t.now + 0 * LAST_INSERT_ID(${REFUSED}),
         LAST_INSERT_ID(t.now)), t.now, IF(t.blocked, t.now, t.now + ${integer('ttl')}), IF(t.blocked, NULL, :metadata),
-        ${integer('mark')}, 0
+        GREATEST(${integer('mark')}, t.blocked), 0
       FROM (SELECT EXISTS (SELECT 1 FROM ${waiters} AS w WHERE ${blockers}) OR EXISTS (SELECT 1 FROM ${waiters} AS g
           WHERE g.id = :id AND g.owner = :owner AND g.gone_until > 0) AS blocked, ${NOW} AS now) AS t
       ON DUPLICATE KEY UPDATE
@@ -516,7 +517,7 @@ function statements({ locks, waiters }: Tables) {
         metadata = IF(NOT (${mine}) AND ${free}, :metadata, l.metadata),
         owner = IF(${mine} OR ${free}, :owner, l.owner),
         expires = IF(${mine}, GREATEST(l.expires, t.now + ${integer('ttl')}), l.expires),
-        queued = GREATEST(l.queued, ${integer('mark')})`.replaceAll('l.', `${locks}.`),
+        queued = GREATEST(l.queued, ${integer('mark')}, t.blocked)`.replaceAll('l.', `${locks}.`),
     );
   return {
     // Who has no place yet is behind all who wait.
