@@ -93,3 +93,27 @@ it('a clock whose timers cannot be told to let the process go has them taken bac
   deadlines.lift(deadlines.set(100, () => {}));
   expect(set).toEqual(['set 100', 'cancel']);
 });
+
+it.each([true, false])(
+  'keeps the process alive while any is pending only where it shall: %s',
+  (keepAlive) => {
+    const clock = new ManualClock();
+    const kept: (boolean | undefined)[] = [];
+    const deadlines = new Deadlines(
+      {
+        now: () => clock.now(),
+        wall: () => clock.wall(),
+        uptime: () => clock.uptime(),
+        setTimer: (delay, callback, options) => {
+          kept.push(options?.keepAlive);
+          return { ...clock.setTimer(delay, callback), keepAlive: (on) => kept.push(on) };
+        },
+      },
+      { keepAlive },
+    );
+    deadlines.lift(deadlines.set(100, () => {}));
+    deadlines.set(100, () => {});
+    // The alarm that lapsed serves again.
+    expect([kept[0], kept.at(-1), clock.timers]).toEqual([keepAlive, keepAlive, 1]);
+  },
+);

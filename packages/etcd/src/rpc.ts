@@ -19,6 +19,7 @@ import type {
 import { Call } from './call.js';
 import type { CallContext, Host, Pool, Service, Stream, StreamMethod, UnaryMethod } from './client.js';
 import { failureOf } from './errors.js';
+import { withoutStacks } from './stacks.js';
 
 export type WatchStream = Stream<IWatchRequest, IWatchResponse>;
 type KeepAliveStream = Stream<ILeaseKeepAliveRequest, ILeaseKeepAliveResponse>;
@@ -145,7 +146,9 @@ export class Rpc {
         this.#heard(error, service, client);
         reject(error);
       };
-      call.started(withoutStacks(() => send.call(client, request, options, heard)));
+      const run = () => send.call(client, request, options, heard);
+      // An interceptor of the application's runs here too, and its errors shall have their stacks.
+      call.started(this.#options.defaultCallOptions === undefined ? withoutStacks(run) : run());
     });
   }
 
@@ -222,23 +225,6 @@ export class Rpc {
 
   #forget(pass: Pass): void {
     if (this.#pass === pass && this.#options.auth !== undefined) this.#pass = undefined;
-  }
-}
-
-const canDoWithout = Object.getOwnPropertyDescriptor(Error, 'stackTraceLimit')?.writable === true;
-
-/**
- * gRPC notes the caller's stack with each call, in case it fails. Ours would say nothing, and costs a thirtieth of an
- * uncontended acquisition.
- */
-function withoutStacks<T>(work: () => T): T {
-  if (!canDoWithout) return work();
-  const limit = Error.stackTraceLimit;
-  Error.stackTraceLimit = 0;
-  try {
-    return work();
-  } finally {
-    Error.stackTraceLimit = limit;
   }
 }
 
