@@ -5,7 +5,7 @@ import type { Finding } from './scenarios.js';
 const effort = { rounds: 1, ms: 1000, waiters: 50, processes: 5 };
 
 function warmUp(holds: number, every: number): Finding {
-  const times = Array.from({ length: holds }, (_, index) => [index * every, index * every] as const);
+  const times = Array.from({ length: holds }, (_, index) => [index * every, index * every, 0] as const);
   return { kind: 'contended', holds: times, grantsOfWaiter: [], errors: 0 };
 }
 

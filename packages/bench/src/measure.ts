@@ -1,4 +1,5 @@
 import { commandCounter } from './commands.js';
+import { type Found, underContention } from './contention.js';
 import { lengthFor } from './length.js';
 import { SubjectProcess } from './process.js';
 import type { Profile } from './profile.js';
@@ -75,8 +76,6 @@ const WARM_UP = 2;
 
 /** Into which each uncontended measurement is cut. */
 const SLICES = 20;
-
-type Found = [scenario: Scenario, unit: string, value: number][];
 
 /**
  * Every subject in a process of its own, all of them open, and each runs for a moment in turn: what else the machine does
@@ -158,7 +157,7 @@ async function contended(
     const task = { kind: 'contended', waiters, ms, name: `contended-${Date.now()}` } as const;
     const probing = prober?.perform({ kind: 'probe', ms });
     const findings = await Promise.all(workers.map((worker) => worker.perform(task)));
-    const found = summarise(findings);
+    const found = underContention(findings);
     const latencies = await probing;
     if (latencies?.kind === 'latencies')
       found.push(['raw round trip under load', 'ms', median(latencies.ms)]);
@@ -168,28 +167,6 @@ async function contended(
       [...workers, ...(prober === undefined ? [] : [prober])].map((worker) => worker.close()),
     );
   }
-}
-
-function summarise(findings: readonly Finding[]): Found {
-  const holds: (readonly [number, number])[] = [];
-  const grants: number[] = [];
-  let errors = 0;
-  for (const finding of findings) {
-    if (finding.kind !== 'contended') throw new Error(`unexpected finding ${finding.kind}`);
-    errors += finding.errors;
-    holds.push(...finding.holds);
-    grants.push(...finding.grantsOfWaiter);
-  }
-  holds.sort(([a], [b]) => a - b);
-  const gaps = holds.slice(1).map(([granted], index) => granted - (holds[index]?.[1] ?? granted));
-  const [first] = holds[0] ?? [0];
-  const [last] = holds.at(-1) ?? [1];
-  return [
-    ['contended grants', 'grants/s', (holds.length / (last - first)) * 1000],
-    ['contended hand-over', 'ms', median(gaps)],
-    ['contended spread', 'most over least', Math.max(...grants) / Math.max(1, Math.min(...grants))],
-    ['contended errors', 'per 1,000 grants', (errors / Math.max(1, holds.length)) * 1000],
-  ];
 }
 
 /** How long a name stays taken after its holder was killed. */

@@ -19,6 +19,8 @@ export const SCENARIOS = [
   'client processor time',
   'contended grants',
   'contended hand-over',
+  'contended grants to another',
+  'contended hand-over to another',
   'contended spread',
   'contended errors',
   'raw round trip under load',

@@ -15,13 +15,18 @@ export type Task =
   | { readonly kind: 'hold'; readonly locks: number; readonly ms: number }
   | { readonly kind: 'take'; readonly name: string; readonly ttl: number };
 
+/**
+ * When a grant came and was given back, in ms on the machine's monotonic clock: comparable between processes. And to which
+ * waiter of its process it went.
+ */
+export type ContendedHold = readonly [granted: number, released: number, waiter: number];
+
 /** What a worker process found. */
 export type Finding =
   | { readonly kind: 'rate'; readonly perSecond: number; readonly cpuPerOperation: number }
   | {
       readonly kind: 'contended';
-      /** When each grant came and was given back, in ms on the machine's monotonic clock: comparable between processes. */
-      readonly holds: readonly (readonly [granted: number, released: number])[];
+      readonly holds: readonly ContendedHold[];
       readonly grantsOfWaiter: readonly number[];
       /** Acquisitions and releases that ended in an error, which a caller would have to understand. */
       readonly errors: number;
@@ -91,7 +96,7 @@ async function contended(
   task: Extract<Task, { kind: 'contended' }>,
 ): Promise<Finding> {
   const end = now() + task.ms;
-  const holds: [number, number][] = [];
+  const holds: ContendedHold[] = [];
   const grantsOfWaiter = Array.from({ length: task.waiters }, () => 0);
   let errors = 0;
   const turn = async (waiter: number): Promise<void> => {
@@ -99,7 +104,7 @@ async function contended(
     const granted = now();
     grantsOfWaiter[waiter] = (grantsOfWaiter[waiter] ?? 0) + 1;
     const releasing = release();
-    holds.push([granted, now()]);
+    holds.push([granted, now(), waiter]);
     await releasing;
   };
   const loop = async (waiter: number): Promise<void> => {

@@ -222,6 +222,8 @@ const SPEED: readonly (readonly [Scenario, string])[] = [
   ['client processor time', 'processor time of the client, ms a pair'],
   ['contended grants', 'grants/s under contention'],
   ['contended hand-over', 'release to the next grant, ms'],
+  ['contended grants to another', 'grants/s to another waiter than the last'],
+  ['contended hand-over to another', 'release to the grant of another waiter, ms'],
   ['raw round trip under load', 'a raw round trip meanwhile, ms'],
   ['contended spread', 'grants of a waiter, most over least'],
   ['contended errors', 'errors that reach a caller, in 1,000 grants'],
