@@ -44,6 +44,8 @@ export class Engine {
   readonly requestTimeout: number;
   /** Holds by owner: the backend may report one lost, the watchdog looks after them, and `close` releases them. */
   readonly holds = new OwnerMap<Hold>();
+  /** Those whose release is under way: over for their callers, not for `close`. */
+  readonly leaving = new OwnerMap<Hold>();
   #closing = false;
   /** Whom `close` tells that it begins, by the owner of a claim. */
   readonly #waiting = new OwnerMap<() => void>();
@@ -231,7 +233,10 @@ export class Engine {
     this.emit('error', claim === undefined ? { error } : { error, name: claim.name, owner: claim.owner });
   }
 
-  /** Stops acquisitions, gives every hold back and lets the background finish, all within the command timeout; closes. */
+  /**
+   * Stops acquisitions, gives every hold back, and lets the background and the releases under way finish, all within the
+   * command timeout; closes.
+   */
   async close(): Promise<void> {
     this.#closing = true;
     const deadline = this.clock.now() + this.commandTimeout;
@@ -252,7 +257,9 @@ export class Engine {
     const patience = new AbortController();
     const limit = sleep(this.clock, Math.max(0, timeout), patience.signal, { keepAlive: true });
     const done = (async () => {
-      while (this.#background.size > 0) await Promise.all(this.#background);
+      while (this.#background.size + this.leaving.size > 0) {
+        await Promise.all([...this.#background, ...this.leaving.values().map((hold) => hold.left())]);
+      }
     })();
     await Promise.race([done, limit]);
     patience.abort();

@@ -309,8 +309,14 @@ export class Hold {
     const now = this.#engine.clock.now();
     if (this.#state === 'held' && this.#overdue(now)) return Promise.resolve(false);
     if (this.#state !== 'held' && this.#state !== 'unreleased') return Promise.resolve(false);
+    this.#engine.leaving.set(this.claim.owner, this);
     this.#releasing = this.#release(now);
     return this.#releasing;
+  }
+
+  /** Resolves when no release is under way any more, however it ended. */
+  async left(): Promise<void> {
+    await this.#releasing?.catch(() => undefined);
   }
 
   async #release(now: number): Promise<boolean> {
@@ -326,9 +332,9 @@ export class Hold {
     let gone: boolean;
     try {
       gone = await this.#engine.persist('release', this.claim.name, request, now);
-      this.#releasing = undefined;
+      this.#hasLeft();
     } catch (error) {
-      this.#releasing = undefined;
+      this.#hasLeft();
       this.#state = 'unreleased';
       // A later release() may ask again; if none comes, the entry still must not stay.
       this.#engine.giveBack(this.claim, this.#tail());
@@ -347,6 +353,11 @@ export class Hold {
     this.#error = new LockLostError(this.claim.name, clock.now() < valid ? 'superseded' : 'expired');
     this.#announceLoss(this.#error);
     return false;
+  }
+
+  #hasLeft(): void {
+    this.#releasing = undefined;
+    this.#engine.leaving.delete(this.claim.owner);
   }
 
   /** `close` gives everything back, and says so when it could not. */

@@ -1,4 +1,4 @@
-import { BackendError, systemClock } from '@holdfast/core';
+import { BackendError, type Grant, systemClock } from '@holdfast/core';
 import { expect, it } from 'vitest';
 import { SqlBackend } from './backend.js';
 import { settingsOf } from './options.js';
@@ -8,12 +8,12 @@ import { claimOf } from './test-kit.js';
 /** A backend whose attempts are answered when told, and what reached its store. */
 async function scene() {
   const log: string[] = [];
-  const answers: ((answer: Refusal | Error) => void)[] = [];
+  const answers: ((answer: Grant | Refusal | Error) => void)[] = [];
   const store = {
     pushes: true,
     open: async () => ({ product: 'none', crossProcess: true }),
     attempt: () =>
-      new Promise<Refusal>((resolve, reject) =>
+      new Promise<Grant | Refusal>((resolve, reject) =>
         answers.push((answer) => (answer instanceof Error ? reject(answer) : resolve(answer))),
       ),
     release: async (_: unknown, { late }: { late: boolean }) => {
@@ -52,6 +52,20 @@ it('an attempt whose outcome is unknown stays in doubt, though a later one was a
   await second;
   answers[0]?.(new BackendError('BACKEND_UNAVAILABLE', 'no answer'));
   await expect(first).rejects.toThrow('no answer');
+  await backend.release(claim);
+  expect(log).toEqual(['released late']);
+  await backend.close();
+});
+
+it('and though one that core sent after it was granted: the first may still reach the database', async () => {
+  const { backend, log, answers } = await scene();
+  const claim = claimOf('A', { queue: false });
+  const first = backend.attempt(claim);
+  answers[0]?.(new BackendError('BACKEND_UNAVAILABLE', 'no answer'));
+  await expect(first).rejects.toThrow('no answer');
+  const second = backend.attempt(claim);
+  answers[1]?.({ claim, fencingToken: 1n, ttl: claim.ttl });
+  await second;
   await backend.release(claim);
   expect(log).toEqual(['released late']);
   await backend.close();

@@ -91,7 +91,6 @@ export class SqlBackend implements LockBackend {
     const flight = this.#takeOff(claim.owner);
     try {
       const answer = await this.#database.store.attempt(claim, flight.interest);
-      this.#doubtful.delete(claim.owner);
       if ('fencingToken' in answer) waitlist.forget(claim);
       return answer;
     } catch (error) {

@@ -191,9 +191,9 @@ const MYSQL: Readonly<Record<string, Mutant>> = {
     to: 'g.owner = :owner AND 0',
   },
   'a free row is taken whoever waits': {
-    rule: 'who has had the lock before has no other rights for that',
-    from: /AND queued = 0 AND NOT \(owner/,
-    to: 'AND NOT (owner',
+    rule: 'nobody overtakes a live waiter whose mark is still under way',
+    from: /\(w\.alive_until > .+? OR w\.owner = :owner\)/,
+    to: 'w.owner = :owner',
   },
   'a row is taken as if it were free': {
     rule: 'who has had the lock before has no other rights for that',
@@ -202,8 +202,8 @@ const MYSQL: Readonly<Record<string, Mutant>> = {
   },
   'a free row is taken by the buried': {
     rule: 'so does one of who has had the lock before',
-    from: /AND NOT EXISTS \(SELECT 1 FROM \S+ AS w WHERE w\.id = :id AND w\.owner = :owner\)/,
-    to: '',
+    from: /\(w\.alive_until > (.+?) OR w\.owner = :owner\)/,
+    to: 'w.alive_until > $1',
   },
   'tokens of a free row follow the clock alone': {
     rule: 'tokens rise even where the clock is behind them, all 64 bits of them',

@@ -370,6 +370,16 @@ export const SERVER_RULES: Readonly<Record<string, Story>> = {
     await refuse(a, 'T', { queue: false });
   },
 
+  async 'nobody overtakes a live waiter whose mark is still under way'(stage) {
+    const { a, b } = stage;
+    await grant(a, 'A');
+    await refuse(b, 'B');
+    await tamper(stage, 'locks', { queued: 0 });
+    await a.release(claimOf('A'), give);
+    await refuse(a, 'T', { queue: false });
+    await grant(b, 'B');
+  },
+
   async 'nobody overtakes a live waiter where the row was deleted and made anew'({ url, prefix, a, b }) {
     await grant(a, 'A');
     await refuse(b, 'B');

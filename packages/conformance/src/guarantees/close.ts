@@ -19,6 +19,17 @@ export const close: Guarantee = {
       expect(await holds[0]?.release()).toBe(false);
     },
 
+    async 'close() lets the releases under way arrive, and their answers are true'(t) {
+      const [a, b] = await t.pair();
+      const names = Array.from({ length: 5 }, () => t.name());
+      const holds = await Promise.all(names.map((name) => a.acquire(name, { ttl: t.physics.longTtl() })));
+      const releases = holds.map((hold) => hold.release());
+      await within('close() ends', a.locks.close(), 3 * PROMPT);
+      expect(await Promise.all(releases)).toEqual(names.map(() => true));
+      const taken = await Promise.all(names.map((name) => b.tryAcquire(name)));
+      expect(taken.map((hold) => hold?.isHeld())).toEqual(names.map(() => true));
+    },
+
     async 'after close() every call is LocksClosedError, and nothing is sent'(t) {
       const a = await t.open();
       const name = t.name();

@@ -157,8 +157,8 @@ export class MysqlDialect implements ServerDialect<MysqlConnection> {
 
   /**
    * The rows are stamped, in a column that counts only while a lock is held, to tell afterwards which were freed by this
-   * statement. One that is missing then was taken anew already, or was not ours: how many there are of either kind, the
-   * server counts.
+   * statement. One that was ours before and is missing then was taken anew already, if the server counts more than there
+   * are.
    */
   async freeMany(
     connection: MysqlConnection,
@@ -167,22 +167,26 @@ export class MysqlDialect implements ServerDialect<MysqlConnection> {
     const { locks } = this.#tables;
     const stamp = -randomInt(1, 2 ** 47);
     const sorted = [...claims].sort((a, b) => Buffer.compare(a.key.id, b.key.id));
+    const theirs = sorted.map(() => '(id = ? AND owner = ?)').join(' OR ');
+    const owners = sorted.flatMap(({ key, owner }) => [key.id, Buffer.from(owner)]);
+    const before = (await ask(connection, `SELECT id FROM ${locks} WHERE ${theirs}`, owners)) as Row[];
     const { affectedRows } = (await ask(
       connection,
-      `UPDATE ${locks} SET owner = NULL, metadata = NULL, expires = ${NOW}, acquired = ${stamp}
-        WHERE ${sorted.map(() => '(id = ? AND owner = ?)').join(' OR ')}`,
-      sorted.flatMap(({ key, owner }) => [key.id, Buffer.from(owner)]),
+      `UPDATE ${locks} SET owner = NULL, metadata = NULL, expires = ${NOW}, acquired = ${stamp} WHERE ${theirs}`,
+      owners,
     )) as Header;
     const rows = (await ask(
       connection,
       `SELECT id, queued FROM ${locks} WHERE acquired = ${stamp} AND id IN (${sorted.map(() => '?').join(', ')})`,
       sorted.map(({ key }) => key.id),
     )) as Row[];
-    const marks = new Map(rows.map(({ id, queued }) => [(id as Buffer).toString('hex'), Number(queued)]));
+    const held = new Set(before.map(({ id }) => hex(id)));
+    const marks = new Map(rows.map(({ id, queued }) => [hex(id), Number(queued)]));
     const takenAnew = affectedRows > rows.length;
     return claims.map(({ key }) => {
-      const mark = marks.get(key.id.toString('hex'));
-      return { freed: mark !== undefined || takenAnew, mark: mark ?? 0 };
+      const id = hex(key.id);
+      const mark = marks.get(id);
+      return { freed: mark !== undefined || (takenAnew && held.has(id)), mark: mark ?? 0 };
     });
   }
 
@@ -523,12 +527,13 @@ function statements({ locks, waiters }: Tables) {
     // Who has no place yet is behind all who wait.
     takeNew: take(`w.id = :id AND w.alive_until > ${NOW}`),
     take: take(before),
-    // Whoever waits has marked the row. A place of our own, or our burial, makes it the business of the other statement.
+    // Whoever waits marks the row, or is about to. A place of our own, or our burial, makes it the business of the other
+    // statement. The mark comes first: where it stands, the waiters need not be read.
     takeFree: question<TakeParameters>(`
       UPDATE ${locks} SET fence = LAST_INSERT_ID(GREATEST(fence + 1, ${NOW})), acquired = ${NOW}, metadata = :metadata,
         expires = ${NOW} + ${integer('ttl')}, owner = :owner
-      WHERE id = :id AND expires <= ${NOW} AND queued = 0 AND NOT (owner <=> :owner)
-        AND NOT EXISTS (SELECT 1 FROM ${waiters} AS w WHERE w.id = :id AND w.owner = :owner)`),
+      WHERE id = :id AND expires <= ${NOW} AND queued = 0 AND NOT (owner <=> :owner) AND NOT EXISTS
+        (SELECT 1 FROM ${waiters} AS w WHERE w.id = :id AND (w.alive_until > ${NOW} OR w.owner = :owner))`),
     refusal: question<{ id: Buffer; owner: Buffer }>(`
       SELECT l.owner, CAST(l.acquired AS CHAR) AS acquired, ${rest}, ${ownTicket} AS ticket,
         (SELECT COUNT(*) FROM (SELECT 1 FROM ${waiters} AS w WHERE ${before} LIMIT ${FAR}) AS a) AS ahead
