@@ -121,6 +121,13 @@ export interface LockBackend {
   detach?(grant: Grant): Promise<void>;
 
   /**
+   * The claim could not be given back: no release was answered for so long that the server has let it lapse, or will as
+   * soon as nothing here keeps it alive. Forgets it; asks the server nothing; must not throw. Optional: a backend that
+   * remembers nothing of a claim needs nothing here.
+   */
+  letLapse?(claim: Claim): void;
+
+  /**
    * Facts that `holdfast doctor` shows: what this server's settings mean for locks. Optional.
    */
   diagnose?(): Promise<readonly Diagnosis[]>;

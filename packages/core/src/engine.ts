@@ -191,7 +191,10 @@ export class Engine {
         const pause = backoff(failures, 10_000);
         const now = this.clock.now();
         if (failures === 0) this.report(error as Error, claim);
-        if (now + pause > lapsesAt) return;
+        if (now + pause > lapsesAt) {
+          this.backend.letLapse?.(claim);
+          return;
+        }
         await sleep(this.clock, pause, this.#ended.signal, {
           keepAlive: now - started < this.commandTimeout,
         });

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { Claim } from './backend.js';
 import { outcome, world } from './testing/world.js';
 
 describe('extend', () => {
@@ -48,6 +49,23 @@ describe('release', () => {
     const hold = await a.lock('k').acquire();
     expect(await hold.release()).toBe(true);
     expect(await hold.release()).toBe(false);
+  });
+
+  it('is given up, and the backend told so, once the server must have let it lapse', async () => {
+    const { clock, flaky, a } = await world();
+    const lapsed: string[] = [];
+    Object.assign(flaky.backend, { letLapse: ({ name }: Claim) => lapsed.push(name) });
+    const hold = await a.lock('k').acquire({ ttl: 10_000 });
+    flaky.next('release', ...Array.from({ length: 100 }, () => 'refuse' as const));
+    const releasing = outcome(hold.release());
+    await clock.advance(10_000);
+    expect(await releasing).toMatchObject({ code: 'BACKEND_UNAVAILABLE' });
+    expect(lapsed).toEqual([]);
+    await clock.advance(10_000);
+    expect(lapsed).toEqual(['k']);
+    const asked = flaky.count('release');
+    await clock.advance(60_000);
+    expect(flaky.count('release')).toBe(asked);
   });
 
   it('says true when only the answer was lost', async () => {

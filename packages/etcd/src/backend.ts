@@ -113,6 +113,12 @@ export class EtcdBackend implements LockBackend {
     return this.#open.leaving.release(claim, options.keepFor ?? 0);
   }
 
+  letLapse({ owner }: Claim): void {
+    const { session } = this.#open;
+    const entry = session.entries.get(owner);
+    if (entry !== undefined) session.letLapse(entry);
+  }
+
   adopt(grant: Grant, newOwner: string): Promise<Grant | undefined> {
     return this.#open.keeping.adopt(grant, newOwner);
   }

@@ -183,6 +183,13 @@ export class RedisBackend implements LockBackend {
     );
   }
 
+  letLapse({ owner }: Claim): void {
+    const candidate = this.#waiting.find(owner);
+    if (candidate === undefined) return;
+    this.#waiting.dismiss(candidate);
+    this.#waiting.remove(candidate);
+  }
+
   async adopt(grant: Grant, newOwner: string): Promise<Grant | undefined> {
     const { claim, fencingToken, ttl } = grant;
     const { lock } = this.#keyspace.keys(claim.name);

@@ -1,4 +1,4 @@
-import { BackendError, type Grant, systemClock } from '@holdfast/core';
+import { BackendError, type Claim, type Grant, systemClock } from '@holdfast/core';
 import { expect, it } from 'vitest';
 import { SqlBackend } from './backend.js';
 import { settingsOf } from './options.js';
@@ -20,6 +20,7 @@ async function scene() {
       log.push(late ? 'released late' : 'released');
       return { freed: true };
     },
+    letLapse: ({ owner }: Claim) => log.push(`${owner} lapses`),
     close: async () => {},
   } as unknown as LockStore;
   const settings = settingsOf({ sweepEvery: 0 });
@@ -68,5 +69,17 @@ it('and though one that core sent after it was granted: the first may still reac
   await second;
   await backend.release(claim);
   expect(log).toEqual(['released late']);
+  await backend.close();
+});
+
+it('a claim that could not be given back is forgotten, doubt and all', async () => {
+  const { backend, log, answers } = await scene();
+  const claim = claimOf('A', { queue: false });
+  const attempt = backend.attempt(claim);
+  answers[0]?.(new BackendError('BACKEND_UNAVAILABLE', 'no answer'));
+  await expect(attempt).rejects.toThrow('no answer');
+  backend.letLapse(claim);
+  await backend.release(claim);
+  expect(log).toEqual(['A lapses', 'released']);
   await backend.close();
 });

@@ -127,6 +127,12 @@ export class SqlBackend implements LockBackend {
     return freed;
   }
 
+  letLapse(claim: Claim): void {
+    this.#opened().waitlist.forget(claim);
+    this.#doubtful.delete(claim.owner);
+    this.#database.store.letLapse(claim);
+  }
+
   async adopt(grant: Grant, newOwner: string): Promise<Grant | undefined> {
     this.#opened();
     const adopted = await this.#database.store.adopt(grant, newOwner);

@@ -255,6 +255,10 @@ export class ServerStore<C extends object> implements LockStore {
     return { freed, ...(next === undefined ? {} : { next }) };
   }
 
+  letLapse({ owner }: Claim): void {
+    this.#places.delete(owner);
+  }
+
   async forceRelease(name: string, expected: bigint | undefined): Promise<Freed> {
     const key = this.#key(name);
     const { freed, mark } = await this.#ask((c, d) => d.force(c, key, expected));

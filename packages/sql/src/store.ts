@@ -22,6 +22,8 @@ export interface LockStore {
   renew(grants: readonly Grant[]): Promise<readonly Renewal[]>;
   /** `late`: an attempt of this claim may still reach the database after this, and must find the claim gone. */
   release(claim: Claim, options: { readonly keepFor: number; readonly late: boolean }): Promise<Freed>;
+  /** Forgets a claim that could not be given back. */
+  letLapse(claim: Claim): void;
   adopt(grant: Grant, newOwner: string): Promise<boolean>;
   inspect(name: string): Promise<LockState>;
   list(prefix: string): AsyncIterable<LockState>;

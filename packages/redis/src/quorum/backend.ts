@@ -198,6 +198,10 @@ export class RedisQuorumBackend implements LockBackend {
     return freed;
   }
 
+  letLapse({ owner }: Claim): void {
+    this.#candidacies.delete(owner);
+  }
+
   async adopt(grant: Grant, newOwner: string): Promise<Grant | undefined> {
     const { claim, fencingToken, ttl } = grant;
     const from = this.#host.clock.now();

@@ -127,6 +127,9 @@ export class SqliteStore implements LockStore {
     });
   }
 
+  /** The file has all that there is. */
+  letLapse(): void {}
+
   adopt(grant: Grant, newOwner: string): Promise<boolean> {
     return this.#write((sql, time) => {
       const key = { id: this.#id(grant.claim.name), owner: grant.claim.owner, fence: grant.fencingToken };
