@@ -163,11 +163,12 @@ export class Acquisition {
       this.#giveUp();
       this.#claim = this.#freshClaim();
       this.#unknown = false;
-      throw new BackendError(
-        'BACKEND_UNAVAILABLE',
-        `the answer for lock ${JSON.stringify(this.#name)} took longer than its ttl of ${grant.ttl} ms; use a longer ttl`,
-        { lockName: this.#name },
-      );
+      const about = `the answer for lock ${JSON.stringify(this.#name)}`;
+      const what =
+        now - sent < grant.ttl
+          ? `${about} speaks of a grant that is over; the backend was away for too long`
+          : `${about} took longer than its ttl of ${grant.ttl} ms; use a longer ttl`;
+      throw new BackendError('BACKEND_UNAVAILABLE', what, { lockName: this.#name });
     }
     hold.start(now);
     const { owner } = grant.claim;

@@ -1,8 +1,9 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { createLocks } from '@holdfast/core';
 import { startZooKeeper, type ZooKeeperHandle } from '@holdfast/testbed';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { zookeeperBackend } from './backend.js';
-import { connectedClient, FACTOR, rawLibrary, received } from './test-kit.js';
+import { connectedClient, FACTOR, proxyTo, rawLibrary, received } from './test-kit.js';
 
 let server: ZooKeeperHandle;
 beforeAll(async () => {
@@ -65,6 +66,28 @@ test('a client that is handed in says where, and is left alone', async () => {
   expect(client.getState().name).toBe('SYNC_CONNECTED');
   const stat = await new Promise((resolve) => client.exists(made, (_, found) => resolve(found)));
   expect(stat).not.toBeNull();
+});
+
+test('a grant just after an interruption is worth more than what the session had left', {
+  timeout: 60_000 * FACTOR,
+}, async () => {
+  const proxy = await proxyTo(server.node);
+  const url = `zookeeper://${proxy.address}`;
+  await using locks = await createLocks(
+    zookeeperBackend({ url, prefix: 'sound', sessionTimeout: 8000 * FACTOR }),
+  );
+  const first = await locks.lock('k').acquire({ ttl: 1000 });
+  const session = first.ttl;
+  await first.release();
+  // Some heartbeats, and then none for most of a session, which the server keeps.
+  await sleep(0.6 * session);
+  await proxy.refuse();
+  proxy.reset();
+  await sleep(0.7 * session);
+  await proxy.heal();
+  const hold = await locks.lock('k').acquire();
+  expect(hold.remaining()).toBeGreaterThan(session / 4);
+  expect(await hold.release()).toBe(true);
 });
 
 test('two thousand new names at once are granted, and given back', { timeout: 60_000 * FACTOR }, async () => {

@@ -154,6 +154,21 @@ export class Session {
     return undefined;
   }
 
+  /** Most of its life is before it: so it is while heartbeats are answered on time, and not just after an interruption. */
+  get sound(): boolean {
+    return this.#clock.now() <= this.validFrom + this.#period * 2.5;
+  }
+
+  /** Resolves once it is sound: after an interruption with the second heartbeat that is answered. */
+  async whenSound(until: number): Promise<void> {
+    while (!this.sound) {
+      if (!this.ready) throw new ZooKeeperError(CODE.connectionLoss, undefined, { cause: this.#cause });
+      const left = until - this.#clock.now();
+      if (left <= 0) throw new ZooKeeperError(CODE.operationTimeout, this.#node);
+      await this.#nextChange(left);
+    }
+  }
+
   /** Writes to the session's own node: proves that the session lives, and that later reads are no older than now. */
   async heartbeat(until: number): Promise<void> {
     const sent = this.#clock.now();
@@ -354,6 +369,7 @@ export class Session {
     this.#answered.push(sent);
     const proven = this.#answered.findLastIndex((earlier) => earlier <= sent - this.#period);
     if (proven > 0) this.#answered.splice(0, proven);
+    this.#wake();
   }
 
   #suspend(cause: Error): void {
@@ -372,6 +388,10 @@ export class Session {
     if (this.#state === 'ended') return;
     this.#state = state;
     this.#cause = cause;
+    this.#wake();
+  }
+
+  #wake(): void {
     for (const wake of [...this.#waiting]) wake();
   }
 }

@@ -64,7 +64,14 @@ export class Taking {
     let queue = await this.#places.join(place, session, until);
     for (;;) {
       const index = queue.findIndex(({ node }) => node === place.node?.node);
-      if (index === 0) return this.#grant(place, session);
+      if (index === 0) {
+        if (session.sound) return this.#grant(place, session);
+        // A grant counts from as long ago as the session's last proof of life, and would be over at once. Given back, it
+        // would cost the place.
+        await session.whenSound(until);
+        queue = inOrder(await this.#places.list(place.parent, session, until));
+        continue;
+      }
       const ahead = queue[index - 1];
       if (ahead === undefined) {
         // Somebody deleted ours: at the end again.
