@@ -204,6 +204,16 @@ describe('fenceOffset', () => {
 });
 
 describe('list', () => {
+  it.each([[7], ['\ud83d']])('refuses the prefix %j, and asks nothing', async (prefix) => {
+    const { flaky, a } = await world();
+    const first = a
+      .list({ prefix: prefix as string })
+      [Symbol.asyncIterator]()
+      .next();
+    await expect(first).rejects.toMatchObject({ code: 'INVALID_ARGUMENT', argument: 'prefix' });
+    expect(flaky.calls).not.toContain('list');
+  });
+
   it('keeps the process alive while the backend has not answered', async () => {
     const { clock, flaky, a } = await world();
     let answer = (): void => undefined;

@@ -245,10 +245,12 @@ class BackendLocks implements Locks {
 
   async *list(filter: { readonly prefix?: string } = {}): AsyncGenerator<LockState, void, undefined> {
     this.#engine.assertOpen();
-    if (filter.prefix !== undefined && typeof filter.prefix !== 'string') {
-      throw new InvalidArgumentError('prefix', filter.prefix, 'the start of the names to list');
+    const { prefix } = filter;
+    // Half a surrogate pair begins no name.
+    if (prefix !== undefined && !(typeof prefix === 'string' && prefix.isWellFormed())) {
+      throw new InvalidArgumentError('prefix', prefix, 'the start of the names to list, well-formed text');
     }
-    const states = this.#engine.backend.list(filter.prefix)[Symbol.asyncIterator]();
+    const states = this.#engine.backend.list(prefix)[Symbol.asyncIterator]();
     try {
       for (;;) {
         // Each step is a pending call, which the process must outlive.

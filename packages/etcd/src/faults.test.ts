@@ -550,6 +550,17 @@ describe('leases', () => {
     expect(warnings).toEqual([]);
   });
 
+  it('are revoked by close() also where the connection has silently died', async () => {
+    const before = (await admin.leases()).length;
+    const a = await open({ hosts: proxy.address });
+    const hold = await a.locks.lock(fresh()).acquire({ ttl: '60s' });
+    expect(await hold.release()).toBe(true);
+    const fault = proxy.dropRequest(() => true, { afterwards: 'mute', times: 1 });
+    await a.locks.close();
+    expect(fault.hits).toBe(1);
+    await admin.leasesAtMost(before);
+  });
+
   it('that somebody revokes are a loss at the next renewal, and the next hold has another', async () => {
     await using a = await open({ hosts: server.hosts });
     const before = new Set(await admin.leases());

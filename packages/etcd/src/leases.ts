@@ -261,23 +261,29 @@ export class Leases {
     this.#ready.delete(seconds);
   }
 
-  /** Revokes it for certain: until the server has answered, or the lease must have lapsed. */
+  /**
+   * Revokes it for certain: until the server has answered, or the lease must have lapsed. Once this closes it is tried
+   * twice: a connection that has silently died shows at the first.
+   */
   #revoke(lease: Lease): void {
     const revoked = this.#revokeUntilLapsed(lease).finally(() => this.#background.delete(revoked));
     this.#background.add(revoked);
   }
 
   async #revokeUntilLapsed(lease: Lease): Promise<void> {
+    const { signal: closing } = this.#closing;
+    let triesWhileClosing = 0;
     for (let pause = 100; ; pause = Math.min(pause * 2, 5_000)) {
       try {
+        if (closing.aborted) triesWhileClosing++;
         await this.#transport.call('revoke a lease', (rpc, call) => rpc.leaseRevoke(lease.id, call));
         return;
       } catch (error) {
         const failure = failureOf(error);
-        if (failure === 'lease-gone' || this.#closing.signal.aborted) return;
+        if (failure === 'lease-gone' || triesWhileClosing > 1) return;
         if (failure === 'refused') return this.#events.report(error as Error);
         if (this.#clock.now() > lease.lastSent + lease.ttl + LAPSE) return;
-        await sleep(this.#clock, pause, this.#closing.signal);
+        await sleep(this.#clock, pause, closing);
       }
     }
   }

@@ -50,6 +50,14 @@ it('no two names share a key, and a key tells its name', () => {
   }
 });
 
+it('a key with no name in it is none of ours', () => {
+  const keyspace = new Keyspace('holdfast');
+  expect([keyspace.nameOf('holdfast:{}'), keyspace.nameOf('holdfast:{}:queue')]).toEqual([
+    undefined,
+    undefined,
+  ]);
+});
+
 it('channels carry the client’s keyPrefix, which ioredis would not put on them', () => {
   expect(new Keyspace('shop', 'app:').channel('x')).toBe('app:shop:wake:x');
 });

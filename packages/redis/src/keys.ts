@@ -69,8 +69,9 @@ export class Keyspace {
   nameOf(key: string): string | undefined {
     const end = key.lastIndexOf('}');
     const suffix = key.slice(end + 1);
-    if (suffix !== '' && suffix !== ':queue') return undefined;
-    return unescapeName(key.slice(this.root.length + 1, end));
+    const name = key.slice(this.root.length + 1, end);
+    if (name === '' || (suffix !== '' && suffix !== ':queue')) return undefined;
+    return unescapeName(name);
   }
 }
 
