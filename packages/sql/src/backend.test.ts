@@ -1,5 +1,5 @@
 import { BackendError, type Claim, type Grant, systemClock } from '@holdfast/core';
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { SqlBackend } from './backend.js';
 import { settingsOf } from './options.js';
 import type { LockStore, Refusal } from './store.js';
@@ -45,41 +45,43 @@ it('a release waits for every attempt of its claim, also where core has asked ag
   await backend.close();
 });
 
-it('an attempt whose outcome is unknown stays in doubt, though a later one was answered first', async () => {
-  const { backend, log, answers } = await scene();
+describe('an attempt whose outcome is unknown', () => {
   const claim = claimOf('A', { queue: false });
-  const [first, second] = [backend.attempt(claim), backend.attempt(claim)];
-  answers[1]?.({});
-  await second;
-  answers[0]?.(new BackendError('BACKEND_UNAVAILABLE', 'no answer'));
-  await expect(first).rejects.toThrow('no answer');
-  await backend.release(claim);
-  expect(log).toEqual(['released late']);
-  await backend.close();
-});
+  const lost = new BackendError('BACKEND_UNAVAILABLE', 'no answer');
 
-it('and though one that core sent after it was granted: the first may still reach the database', async () => {
-  const { backend, log, answers } = await scene();
-  const claim = claimOf('A', { queue: false });
-  const first = backend.attempt(claim);
-  answers[0]?.(new BackendError('BACKEND_UNAVAILABLE', 'no answer'));
-  await expect(first).rejects.toThrow('no answer');
-  const second = backend.attempt(claim);
-  answers[1]?.({ claim, fencingToken: 1n, ttl: claim.ttl });
-  await second;
-  await backend.release(claim);
-  expect(log).toEqual(['released late']);
-  await backend.close();
-});
+  it('stays in doubt, though a later one was answered first', async () => {
+    const { backend, log, answers } = await scene();
+    const [first, second] = [backend.attempt(claim), backend.attempt(claim)];
+    answers[1]?.({});
+    await second;
+    answers[0]?.(lost);
+    await expect(first).rejects.toBe(lost);
+    await backend.release(claim);
+    expect(log).toEqual(['released late']);
+    await backend.close();
+  });
 
-it('a claim that could not be given back is forgotten, doubt and all', async () => {
-  const { backend, log, answers } = await scene();
-  const claim = claimOf('A', { queue: false });
-  const attempt = backend.attempt(claim);
-  answers[0]?.(new BackendError('BACKEND_UNAVAILABLE', 'no answer'));
-  await expect(attempt).rejects.toThrow('no answer');
-  backend.letLapse(claim);
-  await backend.release(claim);
-  expect(log).toEqual(['A lapses', 'released']);
-  await backend.close();
+  it('stays in doubt, though a later one was granted: it may still reach the database', async () => {
+    const { backend, log, answers } = await scene();
+    const first = backend.attempt(claim);
+    answers[0]?.(lost);
+    await expect(first).rejects.toBe(lost);
+    const second = backend.attempt(claim);
+    answers[1]?.({ claim, fencingToken: 1n, ttl: claim.ttl });
+    await second;
+    await backend.release(claim);
+    expect(log).toEqual(['released late']);
+    await backend.close();
+  });
+
+  it('is forgotten with its claim, when that could not be given back', async () => {
+    const { backend, log, answers } = await scene();
+    const attempt = backend.attempt(claim);
+    answers[0]?.(lost);
+    await expect(attempt).rejects.toBe(lost);
+    backend.letLapse(claim);
+    await backend.release(claim);
+    expect(log).toEqual(['A lapses', 'released']);
+    await backend.close();
+  });
 });
