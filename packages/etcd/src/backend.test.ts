@@ -231,6 +231,20 @@ describe('nothing is kept', () => {
     await until(() => backend.kept.claims === 0);
     expect(told).toEqual([]);
   });
+
+  it('of one that was let lapse, though others whose lease it shared go on', async () => {
+    await using backend = await bare();
+    const grant = await hold(backend, { ttl: 2_000 });
+    const other = await hold(backend, { ttl: 2_000 });
+    expect(await leaseOf(other.claim.name)).toBe(await leaseOf(grant.claim.name));
+    backend.letLapse(grant.claim);
+    expect(backend.kept.claims).toBe(1);
+    await until(async () => {
+      expect(await backend.renew([other])).toMatchObject([{ renewed: true }]);
+      return (await admin.keys(`holdfast/${grant.claim.name}/`)).length === 0;
+    });
+    expect(await backend.release(other.claim)).toBe(true);
+  });
 });
 
 async function leaseOf(name: string): Promise<string> {

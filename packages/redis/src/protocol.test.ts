@@ -212,6 +212,15 @@ describe('release', () => {
     granted(await c.attempt(second));
   });
 
+  it('that never came through leaves a place that nobody keeps alive', async () => {
+    const [a, b] = [await instance(), await instance()];
+    const waiter = claim();
+    granted(await a.attempt(claim()));
+    contended(await b.attempt(waiter));
+    b.letLapse?.(waiter);
+    await until(async () => (await a.inspect('job')).waiters.length === 0);
+  });
+
   it('frees nobody else’s lock, however late it comes', async () => {
     const a = await instance();
     const old = claim();
