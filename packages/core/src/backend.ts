@@ -100,8 +100,8 @@ export interface LockBackend {
 
   /**
    * Whether that grant was broken by force, as far as the server remembers. Asked after a `forceRelease` whose first
-   * answer was lost. Optional: a backend whose `forceRelease`, asked again, says by itself whether it was the one that
-   * freed the lock, needs nothing here.
+   * answer was lost, and after a release that found nothing of its own. Optional: a backend whose `forceRelease` and
+   * `release`, asked again, say by themselves whether it was they that freed the lock, needs nothing here.
    */
   wasForced?(name: string, token: bigint): Promise<boolean>;
 

@@ -77,6 +77,18 @@ describe('release', () => {
     expect(await releasing).toBe(true);
   });
 
+  it('says false when it was broken by force while the release was under way', async () => {
+    const { clock, flaky, a, b } = await world();
+    const hold = await a.lock('k').acquire();
+    const reasons: string[] = [];
+    a.on('lost', ({ error }) => reasons.push(error.reason));
+    flaky.next('release', 'refuse');
+    const releasing = hold.release();
+    expect(await b.forceRelease('k')).toBe(true);
+    await clock.advance(200);
+    expect([await releasing, reasons]).toEqual([false, ['forced']]);
+  });
+
   it('rejects while the outcome is unknown, and may be tried again', async () => {
     const { clock, flaky, a, b } = await world();
     const hold = await a.lock('k').acquire({ ttl: 60_000 });

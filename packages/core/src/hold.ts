@@ -320,18 +320,18 @@ export class Hold {
   }
 
   async #release(now: number): Promise<boolean> {
-    const { clock, backend } = this.#engine;
+    const { backend } = this.#engine;
     const valid = this.endsAt;
-    const retried = this.#state === 'unreleased';
+    let requests = this.#state === 'unreleased' ? 1 : 0;
     this.#end('releasing');
-    let requests = 0;
     const request = () => {
       requests++;
       return backend.release(this.claim, this.#tail());
     };
-    let gone: boolean;
+    let lost: LostReason | undefined;
     try {
-      gone = await this.#engine.persist('release', this.claim.name, request, now);
+      const gone = await this.#engine.persist('release', this.claim.name, request, now);
+      if (!gone) lost = await this.#lostBefore(requests, valid);
       this.#hasLeft();
     } catch (error) {
       this.#hasLeft();
@@ -341,18 +341,35 @@ export class Hold {
       throw error;
     }
     this.#state = 'released';
-    // An earlier request whose answer was lost may have freed it: while it was provably ours, nobody else can have.
-    const ours = gone || ((retried || requests > 1) && clock.now() < valid);
-    if (ours) {
+    if (lost === undefined) {
       if (this.#engine.events.wanted('released')) {
-        const heldFor = clock.now() - this.#grantedAt;
+        const heldFor = this.#engine.clock.now() - this.#grantedAt;
         this.#engine.emit('released', { name: this.claim.name, owner: this.claim.owner, heldFor });
       }
       return true;
     }
-    this.#error = new LockLostError(this.claim.name, clock.now() < valid ? 'superseded' : 'expired');
+    this.#error = new LockLostError(this.claim.name, lost);
     this.#announceLoss(this.#error);
     return false;
+  }
+
+  /**
+   * Why the release found nothing of ours. Undefined where an earlier request of it, whose answer was lost, freed it: while
+   * it was provably ours, nobody else can have, but by force.
+   */
+  async #lostBefore(requests: number, valid: number): Promise<LostReason | undefined> {
+    if (this.#engine.clock.now() >= valid) return 'expired';
+    if (await this.#wasForced()) return 'forced';
+    return requests > 1 ? undefined : 'superseded';
+  }
+
+  /** As far as the backend remembers, and can be asked. */
+  async #wasForced(): Promise<boolean> {
+    const { backend } = this.#engine;
+    if (backend.wasForced === undefined) return false;
+    const { claim, fencingToken } = this.#grant;
+    const ask = async () => backend.wasForced?.(claim.name, fencingToken);
+    return (await this.#engine.call('release', claim.name, ask).catch(() => false)) === true;
   }
 
   #hasLeft(): void {
